@@ -1,0 +1,100 @@
+// Package index is a search engine for tools: given a catalog of tools by
+// server it answers, in under a millisecond and from disk, which tools serve
+// a need.
+//
+// An [Index] owns one state folder and holds one immutable snapshot of the
+// catalog; [Index.Replace] stores one server's tools and swaps in a new
+// snapshot, [Index.Search] reads whichever is current and never waits for a
+// writer. A score fuses BM25F and vector similarity; either arm may be
+// missing. The package knows nothing of MCP sessions, flags or HTTP: a tool
+// keeps its upstream's JSON as bytes, and vectors come from any [Embedder].
+package index
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options configure Open. The zero value serves a lexical index of every
+// stored server.
+type Options struct {
+	// Embedder gives the vectors that searches use; nil means lexical only.
+	Embedder Embedder
+	// Fallback answers while Embedder's vectors are filled or its queries
+	// fail, and its vectors are kept complete; nil means lexical meanwhile.
+	// It must be local and fast.
+	Fallback Embedder
+	// Sources names the servers to load, with a text that identifies each
+	// one's connection (command, URL, credentials…; only a keyed hash of it
+	// is stored). Servers stored under another connection are neither shown
+	// nor overwritten. Nil loads every stored server, and Replace then
+	// stores under an empty connection.
+	Sources map[string]string
+	// Params are the ranking's parameters; nil means DefaultParams.
+	Params *Params
+	// HNSWThreshold is the number of allowed documents above which the
+	// vector arm uses the graph; 0 means the default, negative always the
+	// graph.
+	HNSWThreshold int
+	// QueryTimeout bounds one query's embedding; 0 means 2 s. Past it the
+	// answer is lexical and says so.
+	QueryTimeout time.Duration
+	// Offline opens for reading what is stored: no polling, no background
+	// work, no embedding of documents.
+	Offline bool
+	Logger  *slog.Logger // nil discards
+}
+
+// A Diff says what one Replace changed, by qualified name in name order.
+type Diff struct {
+	Added, Changed, Removed []string
+	Unchanged               int
+	Warnings                []string // duplicates and other oddities of the list
+}
+
+// Metrics count one tool's executions.
+type Metrics struct {
+	Total  int64
+	Failed int64
+	Time   time.Duration // summed
+	Last   time.Time
+}
+
+// Status describes an Index for people and machines.
+type Status struct {
+	Dir        string         `json:"dir"`
+	Format     int            `json:"format"`
+	Generation uint64         `json:"generation"`
+	Bytes      int64          `json:"bytes"`             // of the state folder's files
+	Problem    string         `json:"problem,omitempty"` // why nothing is written, or what was lost
+	Pending    []string       `json:"pending,omitempty"` // servers whose change waits for the store's lock
+	Tools      int            `json:"tools"`             // searchable
+	Hidden     int            `json:"hidden"`
+	Servers    []ServerStatus `json:"servers"`
+	Models     []ModelStatus  `json:"models"`
+}
+
+// ServerStatus describes one server's part of the catalog.
+type ServerStatus struct {
+	Name     string    `json:"name"`
+	Tools    int       `json:"tools"`
+	Hidden   int       `json:"hidden"`
+	Listed   time.Time `json:"listed"` // when its tools were last replaced or confirmed
+	Stale    bool      `json:"stale"`  // not confirmed since this process started
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// ModelStatus describes the vectors of one identity.
+type ModelStatus struct {
+	Model    string  `json:"model"`
+	Role     string  `json:"role"` // "serving", "filling" or "fallback"
+	Dims     int     `json:"dims"`
+	Vectors  int     `json:"vectors"` // documents that have one
+	Wanted   int     `json:"wanted"`
+	Rate     float64 `json:"rate,omitempty"`  // texts per second while filling
+	Error    string  `json:"error,omitempty"` // last failure, cleared by success
+	Graph    string  `json:"graph"`           // "scan", "building", "ready"
+	Recall   float64 `json:"recall,omitempty"`
+	CacheHit int64   `json:"cacheHits"` // vectors found in the store instead of embedded
+	CacheAll int64   `json:"cacheLookups"`
+}
