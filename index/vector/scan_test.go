@@ -1,0 +1,206 @@
+package vector
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bits-and-blooms/bitset"
+	"github.com/google/go-cmp/cmp"
+)
+
+// randomMatrix has unit rows drawn around a few centres per hundred rows, as
+// tools gather around products; spread 0 gives rows without any structure.
+func randomMatrix(seed uint64, rows, dims int, spread float64) Matrix {
+	r := rand.New(rand.NewPCG(seed, 1))
+	m := Matrix{Dims: dims, Data: make([]float32, rows*dims)}
+	centres := make([]float32, (rows/25+1)*dims)
+	for i := range centres {
+		centres[i] = float32(r.NormFloat64())
+	}
+	for i := range rows {
+		row, c := m.Row(i), 0
+		if spread > 0 {
+			c = r.IntN(len(centres)/dims) * dims
+		}
+		for d := range row {
+			row[d] = float32(r.NormFloat64())
+			if spread > 0 {
+				row[d] = centres[c+d] + float32(spread)*row[d]
+			}
+		}
+		normalise(row)
+	}
+	return m
+}
+
+func normalise(x []float32) {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	for i := range x {
+		x[i] /= float32(math.Sqrt(sum))
+	}
+}
+
+// oracle ranks by sorting everything.
+func oracle(m Matrix, q []float32, allowed *bitset.BitSet, k int) []Hit {
+	var hits []Hit
+	for i := range m.Rows() {
+		if (allowed == nil || allowed.Test(uint(i))) && m.present(i) {
+			hits = append(hits, Hit{uint32(i), dot(q, m.Row(i))})
+		}
+	}
+	slices.SortFunc(hits, compareHits)
+	return hits[:min(k, len(hits))]
+}
+
+func someOf(seed uint64, n int, share float64) *bitset.BitSet {
+	r := rand.New(rand.NewPCG(seed, 2))
+	b := bitset.New(uint(n))
+	for i := range n {
+		if r.Float64() < share {
+			b.Set(uint(i))
+		}
+	}
+	return b
+}
+
+func TestDotGo(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for n := 1; n < 70; n++ {
+		x, y := make([]float32, n), make([]float32, n)
+		var want float64
+		for i := range x {
+			x[i], y[i] = float32(r.NormFloat64()), float32(r.NormFloat64())
+			want += float64(x[i]) * float64(y[i])
+		}
+		for name, got := range map[string]float32{"dot": dot(x, y), "dotGo": dotGo(x, y)} {
+			if math.Abs(float64(got)-want) > 1e-4 {
+				t.Errorf("%s of %d elements = %g, want %g", name, n, got, want)
+			}
+		}
+	}
+}
+
+func TestScanEqualsSorting(t *testing.T) {
+	for _, rows := range []int{0, 1, 63, 64, 65, 500, parallelFrom + 77} {
+		for _, share := range []float64{-1, 0, .01, .5, 1} {
+			t.Run(fmt.Sprintf("rows=%d,share=%g", rows, share), func(t *testing.T) {
+				m := randomMatrix(uint64(rows), rows, 24, 1)
+				for i := 0; i < rows; i += 7 {
+					copy(m.Row(i), m.Row(i/2)) // ties
+				}
+				for i := 3; i < rows; i += 11 {
+					clear(m.Row(i))
+				}
+				var allowed *bitset.BitSet
+				if share >= 0 {
+					allowed = someOf(3, rows, share)
+				}
+				q := randomMatrix(9, 1, 24, 0).Row(0)
+				for _, k := range []int{1, 10, rows + 5} {
+					if diff := cmp.Diff(oracle(m, q, allowed, k), NewScan(m).Search(q, allowed, k)); diff != "" && k > 0 {
+						if len(oracle(m, q, allowed, k)) == 0 && len(NewScan(m).Search(q, allowed, k)) == 0 {
+							continue
+						}
+						t.Fatalf("k=%d: want -, got +:\n%s", k, diff)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestScanRefusesOddArguments(t *testing.T) {
+	m := randomMatrix(1, 10, 8, 1)
+	s := NewScan(m)
+	if got := s.Search(m.Row(0)[:4], nil, 3); got != nil {
+		t.Errorf("short query: got %v, want nothing", got)
+	}
+	if got := s.Search(m.Row(0), nil, 0); got != nil {
+		t.Errorf("k=0: got %v, want nothing", got)
+	}
+	if got := NewScan(Matrix{}).Search(nil, nil, 3); got != nil {
+		t.Errorf("empty matrix: got %v, want nothing", got)
+	}
+	if got := s.Search(m.Row(0), bitset.New(3).Set(2), 3); len(got) != 1 || got[0].Doc != 2 {
+		t.Errorf("short bitmap: got %v, want document 2 alone", got)
+	}
+}
+
+func TestScores(t *testing.T) {
+	for _, rows := range []int{100, parallelFrom + 1} {
+		m := randomMatrix(4, rows, 16, 1)
+		q, allowed := m.Row(5), someOf(4, rows, .3)
+		dst := make([]float32, rows)
+		for i := range dst {
+			dst[i] = -7
+		}
+		Scores(dst, m, q, allowed)
+		for i, got := range dst {
+			want := float32(-7)
+			if allowed.Test(uint(i)) {
+				want = dot(q, m.Row(i))
+			}
+			if got != want {
+				t.Fatalf("row %d of %d: got %g, want %g", i, rows, got, want)
+			}
+		}
+	}
+}
+
+func TestScanAllocatesResultsOnly(t *testing.T) {
+	m := randomMatrix(4, 5000, 32, 1)
+	s, q := NewScan(m), m.Row(0)
+	dst := make([]float32, m.Rows())
+	if n := testing.AllocsPerRun(100, func() { s.Search(q, nil, 10) }); n > 1.5 {
+		t.Errorf("Search allocates %.1f times, want 1", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { Scores(dst, m, q, nil) }); n > .5 {
+		t.Errorf("Scores allocates %.1f times, want 0", n)
+	}
+}
+
+func BenchmarkScan(b *testing.B) {
+	for _, rows := range []int{1_000, 10_000, 20_000, 100_000} {
+		m := randomMatrix(1, rows, 256, 1)
+		queries := randomMatrix(2, 64, 256, 1)
+		for _, share := range []float64{1, .1, .01} {
+			allowed := someOf(1, rows, share)
+			if share == 1 {
+				allowed = nil
+			}
+			b.Run(fmt.Sprintf("rows=%d/allowed=%g", rows, share), func(b *testing.B) {
+				s := NewScan(m)
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					s.Search(queries.Row(i%64), allowed, 10)
+				}
+			})
+		}
+		b.Run(fmt.Sprintf("rows=%d/scores", rows), func(b *testing.B) {
+			dst := make([]float32, rows)
+			for i := 0; b.Loop(); i++ {
+				Scores(dst, m, queries.Row(i%64), nil)
+			}
+		})
+	}
+}
+
+func BenchmarkDot(b *testing.B) {
+	m := randomMatrix(1, 2, 256, 1)
+	b.Run("dot", func(b *testing.B) {
+		for b.Loop() {
+			dot(m.Row(0), m.Row(1))
+		}
+	})
+	b.Run("portable", func(b *testing.B) {
+		for b.Loop() {
+			dotGo(m.Row(0), m.Row(1))
+		}
+	})
+}
