@@ -1,0 +1,126 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+)
+
+var serverName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// build turns a checked file into a Config and says everything that is wrong
+// with it at once.
+func (f *file) build(path string) (*Config, error) {
+	c := &Config{
+		Path: path, Listen: f.Listen, State: f.State, Log: f.Log,
+		Embedding: f.Embedding, Index: f.Index, Meta: f.Meta, Execution: f.Execution.build(),
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
+		s := f.Servers[name]
+		if s.Disabled {
+			c.Disabled = append(c.Disabled, name)
+			continue
+		}
+		if err := s.check(name); err != nil {
+			errs = append(errs, fmt.Errorf("mcpServers.%s: %w", name, err))
+		}
+		c.Servers = append(c.Servers, s.build(name))
+	}
+	errs = append(errs, c.checkScalars()...)
+	return c, errors.Join(errs...)
+}
+
+func (e executionFile) build() Execution {
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+	return Execution{
+		Timeout:           seconds(e.TimeoutSeconds),
+		MaxTimeout:        seconds(e.MaxTimeoutSeconds),
+		RetryAttempts:     e.RetryAttempts,
+		LogAllExecutions:  e.LogAllExecutions,
+		ValidateArguments: e.ValidateArguments,
+	}
+}
+
+func (s serverFile) build(name string) Server {
+	return Server{
+		Spec: upstream.Spec{
+			Name: name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Cwd: s.Cwd,
+			URL: s.URL, Headers: s.Headers, Timeout: time.Duration(s.Timeout), Refresh: time.Duration(s.Refresh),
+			Concurrency: s.Concurrency, Queue: s.Queue,
+		},
+		Description: s.Description, Tags: s.Tags, Category: s.Category, Phrases: s.Phrases, Hidden: s.Hidden,
+		Trusted: s.Trusted, Visibility: s.Visibility, Teams: s.Teams, Tools: s.Tools,
+	}
+}
+
+var (
+	stdioTypes = []string{"", "stdio"}
+	urlTypes   = []string{"", "http", "streamable-http", "streamableHttp", "sse"}
+)
+
+func (s serverFile) check(name string) error {
+	types, kind := urlTypes, "url"
+	if s.Command != "" {
+		types, kind = stdioTypes, "command"
+	}
+	switch {
+	case !serverName.MatchString(name):
+		return errors.New("a server's name has 1 to 64 of A-Z a-z 0-9 . _ -; rename it")
+	case s.Command == "" && s.URL == "":
+		return errors.New("command is empty and there is no url; give one of them")
+	case s.Command != "" && s.URL != "":
+		return errors.New("command and url are both set; keep one of them")
+	case !slices.Contains(types, s.Type):
+		return fmt.Errorf("type %q does not go with a %s; use %s or leave it out", s.Type, kind, strings.Join(types[1:], ", "))
+	case s.URL != "":
+		return checkURL("url", s.URL)
+	}
+	return nil
+}
+
+// checkScalars checks the values that have a fixed set or range.
+func (c *Config) checkScalars() []error {
+	var errs []error
+	oneOf := func(key, value string, allowed ...string) {
+		if !slices.Contains(allowed, value) {
+			errs = append(errs, fmt.Errorf("%s: %q is none of %s", key, value, strings.Join(allowed, ", ")))
+		}
+	}
+	within := func(key string, value, low, high int) {
+		if value < low || value > high {
+			errs = append(errs, fmt.Errorf("%s: %d is outside %d to %d", key, value, low, high))
+		}
+	}
+	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	oneOf("log.format", c.Log.Format, "text", "json")
+	oneOf("embedding.provider", c.Embedding.Provider, "builtin", "ollama", "openai", "none")
+	within("meta_config.max_search_limit", c.Meta.MaxSearchLimit, 1, 50)
+	within("meta_config.default_search_limit", c.Meta.DefaultSearchLimit, 1, c.Meta.MaxSearchLimit)
+	within("execution.retry_attempts", c.Execution.RetryAttempts, 0, 10)
+	if c.Execution.Timeout <= 0 || c.Execution.Timeout > c.Execution.MaxTimeout {
+		errs = append(errs, fmt.Errorf("execution.timeout_seconds: %v is outside 0 to the maximum of %v", c.Execution.Timeout, c.Execution.MaxTimeout))
+	}
+	if c.Embedding.URL != "" {
+		errs = append(errs, checkURL("embedding.url", c.Embedding.URL))
+	}
+	return errs
+}
+
+func checkURL(key, raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return fmt.Errorf("%s: %q is no http or https address; write it as https://host/path", key, u.Redacted())
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+// Package config reads tooldex's configuration: one YAML or JSON file, with
+// flags and TOOLDEX_* variables above it.
+//
+// [Load] finds the file, refuses what it does not know with the line and the
+// nearest key, expands ${VAR}, and fills in defaults. mcpServers is the map
+// that every MCP client uses, so another client's file loads as it stands.
+package config
+
+import (
+	"time"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+)
+
+// Config is a checked configuration with every default filled in.
+type Config struct {
+	Path      string // the file it came from; "" without one
+	Listen    string // address of serve
+	State     string // the state folder
+	Log       Log
+	Servers   []Server // enabled ones, in name order
+	Disabled  []string // names of the others
+	Embedding Embedding
+	Index     Index
+	Meta      Meta
+	Execution Execution
+	Unbuilt   []string // accepted settings that do nothing yet
+	Foreign   []string // keys of other clients, which mean nothing here
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn or error
+	Format string `yaml:"format"` // text or json
+}
+
+// A Server is one enabled entry of mcpServers.
+type Server struct {
+	Spec        upstream.Spec
+	Description string
+	Tags        []string
+	Category    string
+	Phrases     []string
+	Hidden      bool
+	Trusted     bool // its annotations may decide retries
+	Visibility  string
+	Teams       []string
+	Tools       map[string]Tool // overrides by bare tool name
+}
+
+// A Tool overrides what an upstream says of one tool; zero fields leave it.
+type Tool struct {
+	Description string    `yaml:"description"`
+	Tags        []string  `yaml:"tags"`
+	Category    string    `yaml:"category"`
+	Examples    []Example `yaml:"examples"`
+	Hidden      bool      `yaml:"hidden"`
+	Phrases     []string  `yaml:"phrases"` // searched, not shown
+}
+
+// An Example is one documented call.
+type Example struct {
+	Description string         `yaml:"description"`
+	Arguments   map[string]any `yaml:"arguments"`
+}
+
+// Embedding chooses the embedder.
+type Embedding struct {
+	Provider       string            `yaml:"provider"` // builtin, ollama, openai or none
+	Model          string            `yaml:"model"`
+	URL            string            `yaml:"url"`
+	Key            string            `yaml:"key"`      // best written as ${VAR}
+	KeyEnv         string            `yaml:"key_env"`  // variable that holds the key
+	KeyFile        string            `yaml:"key_file"` // file that holds the key
+	Dimensions     int               `yaml:"dimensions"`
+	QueryPrefix    string            `yaml:"query_prefix"`
+	DocumentPrefix string            `yaml:"document_prefix"`
+	KeepAlive      string            `yaml:"keep_alive"`
+	APIVersion     string            `yaml:"api_version"`
+	Headers        map[string]string `yaml:"headers"`
+	Timeout        Duration          `yaml:"timeout"`
+	Parallel       int               `yaml:"parallel"`
+	BatchBytes     int               `yaml:"batch_bytes"`
+}
+
+// Index tunes the search engine.
+type Index struct {
+	HNSWThreshold int    `yaml:"hnsw_threshold"` // allowed documents above which the graph is used; 0 always, -1 the index's default
+	Params        string `yaml:"params"`         // file that "eval tune" wrote; "" means the shipped parameters
+}
+
+// Meta tunes the meta-tools.
+type Meta struct {
+	EnableSemanticSearch   bool   `yaml:"enable_semantic_search"`
+	EnableCategories       bool   `yaml:"enable_categories"`
+	EnableSimilarTools     bool   `yaml:"enable_similar_tools"`
+	DefaultSearchLimit     int    `yaml:"default_search_limit"`
+	MaxSearchLimit         int    `yaml:"max_search_limit"`
+	IncludeMetricsInSearch bool   `yaml:"include_metrics_in_search"`
+	EmbeddingModel         string `yaml:"embedding_model"`
+}
+
+// Execution bounds execute_tool.
+type Execution struct {
+	Timeout           time.Duration
+	MaxTimeout        time.Duration
+	RetryAttempts     int
+	LogAllExecutions  bool
+	ValidateArguments bool
+}

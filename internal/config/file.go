@@ -1,0 +1,108 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// file is the configuration as it is written. Each key that a person may
+// write is a field here; check refuses every other one.
+type file struct {
+	Listen    string                `yaml:"listen"`
+	State     string                `yaml:"state"`
+	Log       Log                   `yaml:"log"`
+	Servers   map[string]serverFile `yaml:"mcpServers"`
+	Embedding Embedding             `yaml:"embedding"`
+	Index     Index                 `yaml:"index"`
+	Meta      Meta                  `yaml:"meta_config"`
+	Execution executionFile         `yaml:"execution"`
+	Virtual   virtualFile           `yaml:"meta_server"`
+}
+
+// serverFile is one entry of mcpServers: the keys that every client uses and
+// ours.
+type serverFile struct {
+	Type     string            `yaml:"type"`
+	Command  string            `yaml:"command"`
+	Args     []string          `yaml:"args"`
+	Env      map[string]string `yaml:"env"`
+	Cwd      string            `yaml:"cwd"`
+	URL      string            `yaml:"url"`
+	Headers  map[string]string `yaml:"headers"`
+	Disabled bool              `yaml:"disabled"`
+
+	Timeout     Duration `yaml:"timeout"`
+	Refresh     Duration `yaml:"refresh"`
+	Concurrency int      `yaml:"concurrency"`
+	Queue       int      `yaml:"queue"`
+
+	Description string          `yaml:"description"`
+	Tags        []string        `yaml:"tags"`
+	Category    string          `yaml:"category"`
+	Phrases     []string        `yaml:"phrases"`
+	Hidden      bool            `yaml:"hidden"`
+	Trusted     bool            `yaml:"trusted"`
+	Visibility  string          `yaml:"visibility"`
+	Teams       []string        `yaml:"teams"`
+	Tools       map[string]Tool `yaml:"tools"`
+}
+
+// executionFile is the execution section as S4 writes it.
+type executionFile struct {
+	TimeoutSeconds    float64 `yaml:"timeout_seconds"`
+	MaxTimeoutSeconds float64 `yaml:"max_timeout_seconds"`
+	RetryAttempts     int     `yaml:"retry_attempts"`
+	LogAllExecutions  bool    `yaml:"log_all_executions"`
+	ValidateArguments bool    `yaml:"validate_arguments"`
+}
+
+// virtualFile is S4's meta_server section. Its meta_config and execution mean
+// what the same sections mean at the top; the rest is accepted and named in
+// Config.Unbuilt.
+type virtualFile struct {
+	Default struct {
+		Enabled             bool   `yaml:"enabled"`
+		Name                string `yaml:"name"`
+		HideUnderlyingTools bool   `yaml:"hide_underlying_tools"`
+	} `yaml:"default"`
+	ScopeTemplates map[string]scopeTemplate `yaml:"scope_templates"`
+	Meta           Meta                     `yaml:"meta_config"`
+	Execution      executionFile            `yaml:"execution"`
+}
+
+// scopeTemplate is S4's reusable scope, read so that a mistake in it is found.
+type scopeTemplate struct {
+	IncludeTags       []string `yaml:"include_tags"`
+	ExcludeTags       []string `yaml:"exclude_tags"`
+	IncludeServers    []string `yaml:"include_servers"`
+	ExcludeServers    []string `yaml:"exclude_servers"`
+	IncludeVisibility []string `yaml:"include_visibility"`
+	IncludeTeams      []string `yaml:"include_teams"`
+	NamePatterns      []string `yaml:"name_patterns"`
+}
+
+// A Duration is written as Go writes it: 30s, 15m, 1h30m.
+type Duration time.Duration
+
+// UnmarshalYAML reads "30s"; a bare number is refused, as its unit would be a
+// guess.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	v, err := time.ParseDuration(n.Value)
+	if err != nil || v < 0 {
+		return fmt.Errorf("line %d: %q is no duration; write one with its unit, such as 30s or 15m", n.Line, n.Value)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// foreignKeys are what other clients keep in an entry of mcpServers. They mean
+// nothing here, so a file that was written for another client still loads.
+var foreignKeys = map[string]bool{
+	"alwaysAllow": true, "autoApprove": true, "allowedTools": true, "enabledTools": true, "disabledTools": true,
+	"includeTools": true, "excludeTools": true, "enabled_tools": true, "disabled_tools": true,
+	"trust": true, "gallery": true, "version": true, "dev": true, "sandboxEnabled": true, "sandbox": true,
+	"source": true, "enabled": true, "icon": true, "oauth": true, "auth": true, "authProviderType": true,
+	"startup_timeout_sec": true, "tool_timeout_sec": true, "startup_timeout_ms": true, "transport": true,
+}

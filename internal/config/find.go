@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/adrg/xdg"
+)
+
+// ErrNone reports that there is no configuration file in any of the places
+// where Load looks.
+var ErrNone = errors.New("no configuration file")
+
+// names are what a configuration file is called, in any of its folders.
+var names = []string{"tooldex.yaml", "tooldex.yml", "tooldex.json"}
+
+// UserFile is where a person's own configuration lives.
+func UserFile() string { return filepath.Join(xdg.ConfigHome, "tooldex", names[0]) }
+
+// StateDir is where the catalog lives unless the configuration says otherwise.
+func StateDir() string { return filepath.Join(xdg.StateHome, "tooldex") }
+
+// Find returns the configuration file's path: the one given, $TOOLDEX_CONFIG,
+// the one in the working folder, or the user's. Two candidates in one folder
+// are an error, as either might be the one that was meant.
+func Find(path string) (string, error) {
+	if path == "" {
+		path = os.Getenv("TOOLDEX_CONFIG")
+	}
+	if path != "" {
+		return path, checkFile(path)
+	}
+	for _, dir := range []string{".", filepath.Dir(UserFile())} {
+		found, err := findIn(dir)
+		if found != "" || err != nil {
+			return found, err
+		}
+	}
+	return "", fmt.Errorf("%w: looked for %s here and in %s", ErrNone, strings.Join(names, ", "), filepath.Dir(UserFile()))
+}
+
+func findIn(dir string) (string, error) {
+	var found []string
+	for _, n := range names {
+		p := filepath.Join(dir, n)
+		if _, err := os.Stat(p); err == nil {
+			found = append(found, p)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], checkFile(found[0])
+	}
+	return "", fmt.Errorf("two configurations: %s; remove one of them, or choose one with --config", strings.Join(found, " and "))
+}
+
+func checkFile(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("configuration %s: %w", path, cause(err))
+	}
+	if info.IsDir() {
+		return fmt.Errorf("configuration %s: it is a folder; name the file in it, such as %s", path, filepath.Join(path, names[0]))
+	}
+	return nil
+}
+
+// cause is a file error without the operation and path that the message
+// already names.
+func cause(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

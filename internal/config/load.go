@@ -1,0 +1,236 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v3"
+)
+
+// Options say where Load looks.
+type Options struct {
+	Path  string         // the file; "" leaves it to Find
+	Flags *pflag.FlagSet // flags named like a setting ("listen", "log.level") override the file when set; nil for none
+	// Optional makes a missing file no error: the defaults then stand alone.
+	Optional bool
+}
+
+// Load finds, reads and checks the configuration. Every error names the file,
+// and where it can the line and what to write instead.
+func Load(o Options) (*Config, error) {
+	path, err := Find(o.Path)
+	if errors.Is(err, ErrNone) && o.Optional {
+		path, err = "", nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := parse(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := decode(root, path, o.Flags)
+	if err != nil {
+		return nil, inFile(path, err)
+	}
+	return c, nil
+}
+
+// inFile puts the file's name before each of the errors that err joins.
+func inFile(path string, err error) error {
+	if path == "" {
+		path = "configuration"
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, l := range lines {
+		lines[i] = path + ": " + l
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// parse reads the file as YAML. JSON, with or without comments, is made plain
+// first: YAML reads it once comments and tabs are blanks.
+func parse(path string) (*yaml.Node, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	if path == "" {
+		return root, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, cause(err))
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if looksLikeJSON(data) {
+		plain, err := hujson.Standardize(data)
+		if err != nil {
+			return nil, fmt.Errorf("configuration %s: %w", path, err)
+		}
+		data = bytes.ReplaceAll(plain, []byte("\t"), []byte(" "))
+	}
+	if err := yaml.Unmarshal(data, root); err != nil {
+		return nil, fmt.Errorf("configuration %s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	return root, nil
+}
+
+func looksLikeJSON(data []byte) bool {
+	t := bytes.TrimSpace(data)
+	return bytes.HasPrefix(t, []byte("{")) || bytes.HasPrefix(t, []byte("//")) || bytes.HasPrefix(t, []byte("/*"))
+}
+
+func decode(root *yaml.Node, path string, flags *pflag.FlagSet) (*Config, error) {
+	if r := resolve(root); r.Kind == yaml.SequenceNode || r.Kind == yaml.ScalarNode && r.Tag != "!!null" {
+		return nil, fmt.Errorf("line %d: a configuration is a map of settings, such as mcpServers", r.Line)
+	}
+	foreign, errs := check(root, reflect.TypeFor[file](), "")
+	errs = append(errs, expandFile(root, os.LookupEnv))
+	f := defaults()
+	errs = append(errs, unmarshal(root, &f), f.merge(root), f.override(flags))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	c, err := f.build(path)
+	c.Foreign, c.Unbuilt = foreign, f.unbuilt(root)
+	return c, err
+}
+
+// unmarshal decodes the file and words what is of the wrong type.
+func unmarshal(root *yaml.Node, f *file) error {
+	if len(resolve(root).Content) == 0 {
+		return nil
+	}
+	err := root.Decode(f)
+	var te *yaml.TypeError
+	if !errors.As(err, &te) {
+		return err
+	}
+	var errs []error
+	for _, e := range te.Errors {
+		errs = append(errs, errors.New(plainType.Replace(e)))
+	}
+	return errors.Join(errs...)
+}
+
+// plainType words the YAML library's type errors for people.
+var plainType = strings.NewReplacer(
+	"cannot unmarshal !!str", "wrong type: the text", "cannot unmarshal !!int", "wrong type: the number",
+	"cannot unmarshal !!float", "wrong type: the number", "cannot unmarshal !!bool", "wrong type:",
+	"cannot unmarshal !!seq", "wrong type: a list", "cannot unmarshal !!map", "wrong type: a map",
+	"into []string", "where a list of texts is expected", "into string", "where a text is expected",
+	"into bool", "where true or false is expected", "into int", "where a whole number is expected",
+	"into float64", "where a number is expected",
+	"into map[string]string", "where a map of texts is expected",
+	"into map[string]config.serverFile", "where a map of servers by name is expected",
+	"into config.serverFile", "where a server's settings are expected",
+	"into map[string]config.Tool", "where a map of tools by name is expected",
+	"into []config.Example", "where a list of examples is expected",
+	"into config.", "where a map of settings is expected: ",
+)
+
+func defaults() file {
+	meta := Meta{
+		EnableSemanticSearch: true, EnableCategories: true, EnableSimilarTools: true,
+		DefaultSearchLimit: 10, MaxSearchLimit: 50,
+	}
+	execution := executionFile{TimeoutSeconds: 30, MaxTimeoutSeconds: 300, RetryAttempts: 2, LogAllExecutions: true, ValidateArguments: true}
+	f := file{
+		Listen: "127.0.0.1:7420", State: StateDir(), Log: Log{Level: "info", Format: "text"},
+		Embedding: Embedding{Provider: "builtin"}, Index: Index{HNSWThreshold: -1},
+		Meta: meta, Execution: execution,
+	}
+	f.Virtual.Meta, f.Virtual.Execution = meta, execution
+	return f
+}
+
+// merge moves meta_server's own sections to the top, where they are the same
+// settings. Given in both places they are an error.
+func (f *file) merge(root *yaml.Node) error {
+	var errs []error
+	inner := child(root, "meta_server")
+	moves := func(section string) bool {
+		given := child(inner, section)
+		if given.Kind != 0 && child(root, section).Kind != 0 {
+			errs = append(errs, fmt.Errorf("line %d: meta_server.%s repeats %s; keep one of them", given.Line, section, section))
+		}
+		return given.Kind != 0
+	}
+	if moves("meta_config") {
+		f.Meta = f.Virtual.Meta
+	}
+	if moves("execution") {
+		f.Execution = f.Virtual.Execution
+	}
+	return errors.Join(errs...)
+}
+
+// unbuilt names the settings that are accepted and do nothing yet.
+func (f *file) unbuilt(root *yaml.Node) []string {
+	var out []string
+	inner := child(root, "meta_server")
+	for _, section := range []string{"default", "scope_templates"} {
+		if child(inner, section).Kind != 0 {
+			out = append(out, "meta_server."+section)
+		}
+	}
+	if f.Meta.EmbeddingModel != "" {
+		out = append(out, "meta_config.embedding_model (embedding.model chooses it)")
+	}
+	return out
+}
+
+// settings are the scalars that flags and the environment may override; maps
+// whose keys matter are not among them, as viper lower-cases keys.
+type settings struct {
+	Listen    string    `yaml:"listen"`
+	State     string    `yaml:"state"`
+	Log       Log       `yaml:"log"`
+	Embedding Embedding `yaml:"embedding"`
+	Index     Index     `yaml:"index"`
+}
+
+// override lays TOOLDEX_* variables and flags over the file:
+// TOOLDEX_EMBEDDING_PROVIDER is embedding.provider.
+func (f *file) override(flags *pflag.FlagSet) error {
+	v := viper.New()
+	v.SetEnvPrefix("TOOLDEX")
+	v.SetEnvKeyReplacer(strings.NewReplacer(".", "_"))
+	v.AutomaticEnv()
+	s := settings{Listen: f.Listen, State: f.State, Log: f.Log, Embedding: f.Embedding, Index: f.Index}
+	eachScalar(reflect.ValueOf(s), "", func(key string, value any) {
+		v.SetDefault(key, value)
+		if flags == nil {
+			return
+		}
+		if flag := flags.Lookup(key); flag != nil && flag.Changed {
+			v.Set(key, flag.Value.String())
+		}
+	})
+	yamlTags := func(dc *mapstructure.DecoderConfig) { dc.TagName = "yaml" }
+	if err := v.Unmarshal(&s, yamlTags); err != nil {
+		return fmt.Errorf("flags and TOOLDEX_* variables: %w", err)
+	}
+	f.Listen, f.State, f.Log, f.Embedding, f.Index = s.Listen, s.State, s.Log, s.Embedding, s.Index
+	return nil
+}
+
+// eachScalar visits the settings of a struct that are no maps, by dotted key.
+func eachScalar(v reflect.Value, prefix string, visit func(key string, value any)) {
+	for i := range v.NumField() {
+		key := strings.TrimPrefix(prefix+"."+v.Type().Field(i).Tag.Get("yaml"), ".")
+		switch field := v.Field(i); field.Kind() {
+		case reflect.Struct:
+			eachScalar(field, key, visit)
+		case reflect.Map:
+		default:
+			visit(key, field.Interface())
+		}
+	}
+}
