@@ -1,0 +1,215 @@
+// Package tooldex holds the rules of its house as a test: what may import
+// what, one package comment each, and the sizes of functions, files and
+// interfaces.
+package tooldex
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tooldex/tooldex"
+
+// arrows say which of our packages a package may import, by path prefix; ""
+// is the package's own subpackages. A package that no entry names may import
+// none of ours.
+var arrows = map[string][]string{
+	"index":            {"index"},
+	"embed":            {"embed"},
+	"gateway":          {"gateway/upstream", "index"},
+	"gateway/upstream": {},
+	"eval":             {"eval", "index", "embed"},
+	"benchmarks":       {"benchmarks", "index", "embed", "gateway", "internal/sample"},
+	"internal/config":  {"gateway/upstream"},
+	"internal/clients": {},
+	"internal/sample":  {},
+	"internal/e2e":     {"index", "embed", "gateway", "internal"},
+	"cmd/tooldex":      {"index", "embed", "gateway", "eval", "internal"},
+	"embed/static":     {},
+	"embed/ollama":     {"embed"},
+	"embed/openai":     {"embed"},
+	"embed/embedtest":  {},
+}
+
+// foreign are libraries that only some packages may import: the search engine
+// and the embedders know nothing of MCP, flags or HTTP handlers.
+var foreign = map[string][]string{
+	"github.com/modelcontextprotocol/go-sdk": {"gateway", "internal/sample", "internal/e2e", "benchmarks", "cmd"},
+	"github.com/spf13/cobra":                 {"cmd"},
+	"github.com/spf13/viper":                 {"internal/config", "cmd"},
+	"github.com/coder/hnsw":                  {"benchmarks/rivals"},
+	"github.com/philippgille/chromem-go":     {"benchmarks/rivals"},
+	"github.com/blevesearch/bleve":           {"benchmarks/rivals"},
+	"modernc.org/sqlite":                     {"benchmarks/rivals"},
+}
+
+// A source is one parsed Go file of the module.
+type source struct {
+	path string // slash-separated, from the module's root
+	file *ast.File
+	fset *token.FileSet
+}
+
+func (s source) pkg() string { return path.Dir(s.path) }
+func (s source) test() bool  { return strings.HasSuffix(s.path, "_test.go") }
+func (s source) lines() int  { return s.fset.Position(s.file.FileEnd).Line }
+func (s source) span(n ast.Node) int {
+	return s.fset.Position(n.End()).Line - s.fset.Position(n.Pos()).Line + 1
+}
+
+// sources parses every Go file, in path order.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var out []source
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != "." || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, p, nil, parser.ParseComments|parser.SkipObjectResolution)
+		out = append(out, source{path: filepath.ToSlash(p), file: f, fset: fset})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 10 {
+		t.Fatalf("found %d Go files; is this the module's root?", len(out))
+	}
+	return out
+}
+
+func TestImports(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, spec := range s.file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+				checkArrow(t, s, ours)
+			}
+			for lib, allowed := range foreign {
+				if under(imported, lib) && !slices.ContainsFunc(allowed, func(a string) bool { return under(s.pkg(), a) }) {
+					t.Errorf("%s imports %s, which belongs to %v", s.path, imported, allowed)
+				}
+			}
+		}
+	}
+}
+
+// checkArrow reports an import against the arrows. Tests may also import what
+// they test and the shared suites.
+func checkArrow(t *testing.T, s source, imported string) {
+	t.Helper()
+	room := s.pkg()
+	for room != "." && arrows[room] == nil {
+		room = path.Dir(room)
+	}
+	allowed := arrows[room]
+	if s.test() {
+		allowed = append(slices.Clone(allowed), s.pkg(), "embed/embedtest", "internal/sample")
+	}
+	parent := under(s.pkg(), imported) && s.pkg() != imported
+	if parent && !s.test() && !slices.Contains(arrows[room], imported) {
+		t.Errorf("%s imports its parent %s", s.path, imported)
+	}
+	if !slices.ContainsFunc(allowed, func(a string) bool { return under(imported, a) }) {
+		t.Errorf("%s imports %s; %s may import %v", s.path, imported, room, allowed)
+	}
+}
+
+func under(p, prefix string) bool { return p == prefix || strings.HasPrefix(p, prefix+"/") }
+
+func TestPackageComments(t *testing.T) {
+	comments := map[string][]string{}
+	for _, s := range sources(t) {
+		if s.test() && s.pkg() != "." {
+			continue
+		}
+		if s.file.Doc == nil {
+			comments[s.pkg()] = append(comments[s.pkg()], "")
+			continue
+		}
+		comments[s.pkg()] = append(comments[s.pkg()], s.path)
+	}
+	for pkg, files := range comments {
+		files = slices.DeleteFunc(files, func(f string) bool { return f == "" })
+		if len(files) != 1 {
+			t.Errorf("package %s has %d package comments %v, want 1", pkg, len(files), files)
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	var lengths []int
+	for _, s := range sources(t) {
+		if n := s.lines(); n > 500 {
+			t.Errorf("%s has %d lines, want at most 500", s.path, n)
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			n := s.span(f)
+			if n > 100 {
+				t.Errorf("%s: %s has %d lines, want at most 100", s.path, f.Name.Name, n)
+			}
+			if p := f.Type.Params.NumFields(); p > 5 {
+				t.Errorf("%s: %s has %d parameters; use an options struct", s.path, f.Name.Name, p)
+			}
+			if !s.test() {
+				lengths = append(lengths, n)
+			}
+		}
+	}
+	slices.Sort(lengths)
+	median, ninth := lengths[len(lengths)/2], lengths[len(lengths)*9/10]
+	t.Logf("%d functions: median %d lines, nine in ten within %d", len(lengths), median, ninth)
+	if median > 12 || ninth > 40 {
+		t.Errorf("functions: median %d lines (want at most 12), nine in ten within %d (want at most 40)", median, ninth)
+	}
+}
+
+func TestInterfaces(t *testing.T) {
+	for _, s := range sources(t) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if i, ok := n.(*ast.InterfaceType); ok && i.Methods.NumFields() > 3 && !s.test() {
+				t.Errorf("%s:%d: an interface of %d methods, want at most 3", s.path, s.fset.Position(i.Pos()).Line, i.Methods.NumFields())
+			}
+			return true
+		})
+	}
+}
+
+// The commit, not the code, speaks of when and where it was written.
+func TestWords(t *testing.T) {
+	banned := []string{"TODO", "FIXME", "XXX", "not implemented", "unimplemented"}
+	for _, s := range sources(t) {
+		if s.path == "house_test.go" {
+			continue
+		}
+		for _, g := range s.file.Comments {
+			for _, w := range banned {
+				if strings.Contains(g.Text(), w) {
+					t.Errorf("%s:%d: comment with %q", s.path, s.fset.Position(g.Pos()).Line, w)
+				}
+			}
+		}
+	}
+}
