@@ -1,0 +1,54 @@
+# What a person who works on tooldex runs. Everything but "go" is installed
+# by the targets that need it.
+
+GO         ?= go
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS    := -s -w -X main.version=$(VERSION)
+BENCH      ?= .
+COUNT      ?= 10
+SOAK_RUNS  ?= 10000
+export CGO_ENABLED ?= 0
+
+.PHONY: build test lint demo integration bench bench-compare cover cross soak embedders eval clean
+
+build: ## bin/tooldex for this machine
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/tooldex
+
+test: ## what the README promises
+	$(GO) test ./...
+
+lint: ## vet, staticcheck, formatting
+	$(GO) vet ./...
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@latest ./...
+
+demo: ## the main job, once
+	$(GO) run ./cmd/tooldex demo --once
+
+integration: ## real servers and clients from npm and the go-sdk
+	bash .ci/integration
+
+embedders: ## a real Ollama and a real llama-server
+	bash .ci/embedders
+
+bench: ## speed and memory beside the rivals', and the cost of a hop
+	$(GO) run ./benchmarks
+
+bench-compare: ## this tree against BASE (default HEAD), by benchstat
+	bash .ci/bench-compare '$(BENCH)' $(COUNT)
+
+cover: ## coverage of our own code
+	$(GO) test -coverpkg=./... -coverprofile=coverage.out ./...
+	$(GO) tool cover -func=coverage.out | tail -1
+
+cross: ## the six targets
+	bash .ci/cross
+
+soak: ## thousands of kills
+	TOOLDEX_CRASH_RUNS=$(SOAK_RUNS) $(GO) test -run Crash -timeout 6h -v ./index/...
+
+eval: build ## the committed set, as the README shows it
+	bin/tooldex eval run eval/testdata/*/
+
+clean:
+	rm -rf bin dist coverage.out
