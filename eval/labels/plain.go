@@ -1,0 +1,294 @@
+package labels
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/tooldex/tooldex/index"
+)
+
+// plain is the folder of tools.jsonl, queries[.SPLIT].jsonl, qrels[.SPLIT].tsv.
+type plain struct{}
+
+func (plain) splits(dir string) []string {
+	files, _ := filepath.Glob(filepath.Join(globEscape(dir), "queries*.jsonl"))
+	var out []string
+	for _, f := range files {
+		mid := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f), "queries"), ".jsonl")
+		split := strings.TrimPrefix(mid, ".")
+		if mid != "" && split == mid {
+			continue // queries-old.jsonl is no split
+		}
+		out = append(out, split)
+	}
+	return out
+}
+
+// globEscape keeps a folder's own name from being read as a pattern.
+func globEscape(dir string) string {
+	if os.PathSeparator == '\\' {
+		return dir
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+func (plain) tools(dir string, o Options) ([]index.Tool, int, error) {
+	if o.Tools != nil {
+		return o.Tools, 0, nil
+	}
+	return ReadTools(filepath.Join(dir, "tools.jsonl"), o.Lenient)
+}
+
+// ReadTools reads a tools.jsonl. Lenient passes over repeated ids, the first
+// one wins, and counts them.
+func ReadTools(path string, lenient bool) (tools []index.Tool, skipped int, err error) {
+	seen := map[string]bool{}
+	skipped, err = eachLine(path, func(_ int, line []byte) error {
+		t, err := parseTool(line)
+		if err != nil {
+			return err
+		}
+		if seen[t.Key] {
+			return unless(lenient, fmt.Errorf("field \"id\": %q stands on an earlier line; want each id once", t.Key))
+		}
+		seen[t.Key] = true
+		tools = append(tools, t)
+		return nil
+	})
+	if err == nil && len(tools) == 0 {
+		err = fmt.Errorf("%s: no tools; want one JSON object a line", path)
+	}
+	return tools, skipped, err
+}
+
+func unless(lenient bool, err error) error {
+	if lenient {
+		return errSkip
+	}
+	return err
+}
+
+// own are the fields of a line that are not part of the tool object.
+var own = map[string]bool{"id": true, "server": true, "name": true, "description": true,
+	"input_schema": true, "inputSchema": true}
+
+func parseTool(line []byte) (index.Tool, error) {
+	o, err := parseObject(line)
+	if err != nil {
+		return index.Tool{}, err
+	}
+	var id, server, name, description string
+	for _, f := range []struct {
+		to    *string
+		field string
+		need  bool
+	}{{&id, "id", true}, {&server, "server", false}, {&name, "name", true}, {&description, "description", false}} {
+		if *f.to, err = o.text(f.field, f.need); err != nil {
+			return index.Tool{}, err
+		}
+	}
+	raw, err := toolObject(o, name, description)
+	if err != nil {
+		return index.Tool{}, err
+	}
+	t, err := index.Decode(server, raw)
+	if err != nil {
+		return t, err
+	}
+	t.Key = id
+	return t, nil
+}
+
+// toolObject writes the object as tools/list would carry it, the schema in its
+// own order, and whatever else the line says behind it.
+func toolObject(o object, name, description string) (json.RawMessage, error) {
+	schema, ok := o["input_schema"]
+	if !ok {
+		schema = o["inputSchema"]
+	}
+	if schema != nil && kind(schema) != "an object" && kind(schema) != "null" {
+		return nil, fmt.Errorf("field \"input_schema\": want an object, got %s", kind(schema))
+	}
+	var b bytes.Buffer
+	b.WriteString(`{"name":` + quote(name) + `,"description":` + quote(description))
+	if schema != nil {
+		b.WriteString(`,"inputSchema":`)
+		b.Write(schema)
+	}
+	var rest []string
+	for k := range o {
+		if !own[k] {
+			rest = append(rest, k)
+		}
+	}
+	sort.Strings(rest)
+	for _, k := range rest {
+		b.WriteString("," + quote(k) + ":")
+		b.Write(o[k])
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s) // a string always marshals
+	return string(b)
+}
+
+func (plain) queries(s *Set, o Options) error {
+	dot := ""
+	if s.Split != "" {
+		dot = "." + s.Split
+	}
+	rel, err := readQrels(filepath.Join(s.Dir, "qrels"+dot+".tsv"), false)
+	if err != nil {
+		return err
+	}
+	queries := filepath.Join(s.Dir, "queries"+dot+".jsonl")
+	n, err := eachLine(queries, s.addQuery("id", o))
+	if err != nil {
+		return err
+	}
+	s.Skipped += n
+	return s.label(rel, o)
+}
+
+// addQuery appends one line of a queries file to the set.
+func (s *Set) addQuery(id string, o Options) func(n int, line []byte) error {
+	seen := map[string]bool{}
+	return func(_ int, line []byte) error {
+		obj, err := parseObject(line)
+		if err != nil {
+			return err
+		}
+		var q Query
+		if q.ID, err = obj.text(id, true); err != nil {
+			return err
+		}
+		if q.Text, err = obj.text("text", true); err != nil {
+			return err
+		}
+		if q.Kind, err = obj.text("kind", false); err != nil {
+			return err
+		}
+		if seen[q.ID] {
+			return unless(o.Lenient, fmt.Errorf("field %q: %q stands on an earlier line; want each id once", id, q.ID))
+		}
+		seen[q.ID] = true
+		s.Queries = append(s.Queries, q)
+		return nil
+	}
+}
+
+// A label is one line of a qrels file.
+type label struct {
+	query, tool string
+	grade       int
+	at          string // file:line
+}
+
+// readQrels reads a qrels file; header says that its first line names columns.
+func readQrels(path string, header bool) ([]label, error) {
+	var out []label
+	_, err := eachLine(path, func(n int, line []byte) error {
+		if header && n == 1 {
+			return nil
+		}
+		l, err := parseLabel(string(bytes.TrimRight(line, "\r")))
+		if err != nil {
+			return err
+		}
+		l.at = path + ":" + strconv.Itoa(n)
+		out = append(out, l)
+		return nil
+	})
+	return out, err
+}
+
+func parseLabel(line string) (label, error) {
+	f := strings.Split(line, "\t")
+	if len(f) == 4 { // TREC's own form: query, iteration, document, grade
+		f = []string{f[0], f[2], f[3]}
+	}
+	if len(f) != 3 {
+		return label{}, fmt.Errorf("want query, tool and grade with a tab between, got %d fields", len(f))
+	}
+	for i, name := range []string{"query", "tool"} {
+		if f[i] == "" {
+			return label{}, fmt.Errorf("field %q: empty; want an id", name)
+		}
+	}
+	g, err := strconv.Atoi(strings.TrimSpace(f[2]))
+	if err != nil {
+		return label{}, fmt.Errorf("field \"grade\": %q; want a whole number", f[2])
+	}
+	return label{query: f[0], tool: f[1], grade: g}, nil
+}
+
+// label gives the queries their relevant tools.
+func (s *Set) label(rel []label, o Options) error {
+	byID := make(map[string]*Query, len(s.Queries))
+	for i := range s.Queries {
+		byID[s.Queries[i].ID] = &s.Queries[i]
+	}
+	resolve := resolver(s.Tools)
+	judged := map[[2]string]bool{}
+	for _, l := range rel {
+		q, key := byID[l.query], resolve(l.tool)
+		var err error
+		switch {
+		case q == nil:
+			err = fmt.Errorf("%s: field \"query\": no query %q in this split", l.at, l.query)
+		case key == "":
+			err = fmt.Errorf("%s: field \"tool\": no tool %q among the %d tools", l.at, l.tool, len(s.Tools))
+		case judged[[2]string{l.query, key}]:
+			err = fmt.Errorf("%s: query %q and tool %q are judged on an earlier line", l.at, l.query, l.tool)
+		}
+		if err != nil {
+			if !o.Lenient {
+				return fmt.Errorf("%w (--lenient counts such lines and goes on)", err)
+			}
+			s.Skipped++
+			continue
+		}
+		judged[[2]string{l.query, key}] = true
+		if l.grade >= o.MinGrade {
+			if q.Relevant == nil {
+				q.Relevant = map[string]int{}
+			}
+			q.Relevant[key] = l.grade
+		}
+	}
+	return nil
+}
+
+// resolver maps a label to a tool's key: the key itself, else the qualified
+// name, else the id, so that queries can be written against a live catalog.
+func resolver(tools []index.Tool) func(string) string {
+	keys, names := make(map[string]bool, len(tools)), make(map[string]string, 2*len(tools))
+	for _, t := range tools {
+		key := Key(t)
+		keys[key] = true
+		names[t.QualifiedName()], names[t.ID()] = key, key
+	}
+	return func(label string) string {
+		if keys[label] {
+			return label
+		}
+		return names[label]
+	}
+}
+
+// Key is what labels and runs call a tool.
+func Key(t index.Tool) string {
+	if t.Key != "" {
+		return t.Key
+	}
+	return t.QualifiedName()
+}
