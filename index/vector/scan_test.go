@@ -182,10 +182,21 @@ func BenchmarkScan(b *testing.B) {
 				}
 			})
 		}
+		s, dst := NewScan(m), make([]float32, rows)
 		b.Run(fmt.Sprintf("rows=%d/scores", rows), func(b *testing.B) {
-			dst := make([]float32, rows)
 			for i := 0; b.Loop(); i++ {
-				Scores(dst, m, queries.Row(i%64), nil)
+				s.Scores(dst, queries.Row(i%64), nil)
+			}
+		})
+		b.Run(fmt.Sprintf("rows=%d/approximate", rows), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				s.Approximate(dst, queries.Row(i%64), nil)
+			}
+		})
+		b.Run(fmt.Sprintf("rows=%d/prepare", rows), func(b *testing.B) {
+			for b.Loop() {
+				NewScan(m)
 			}
 		})
 	}
@@ -203,4 +214,63 @@ func BenchmarkDot(b *testing.B) {
 			dotGo(m.Row(0), m.Row(1))
 		}
 	})
+}
+
+func TestApproximateKeepsItsPromise(t *testing.T) {
+	for _, dims := range []int{1, 31, 64, 256, 1000} {
+		for _, rows := range []int{50, parallelFrom + 50} {
+			m := randomMatrix(uint64(dims), rows, dims, .5)
+			copy(m.Row(3), make([]float32, dims))
+			m.Row(3)[0] = 1 // one number takes all
+			s, allowed, dst := NewScan(m), someOf(1, rows, .5), make([]float32, rows)
+			for seed := range uint64(20) {
+				q := randomMatrix(seed, 1, dims, 0).Row(0)
+				within := s.Approximate(dst, q, allowed)
+				if within > .05 {
+					t.Errorf("%d dimensions: bound %g is too wide to be of use", dims, within)
+				}
+				for i := range rows {
+					if d := dst[i] - s.Score(q, uint32(i)); allowed.Test(uint(i)) && max(d, -d) > within {
+						t.Fatalf("%d dimensions, row %d: off by %g, promised %g", dims, i, d, within)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCodeKernelsAgree(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, stride := range []int{32, 96, 256, 4096} {
+		data, q := make([]int8, 9*stride), make([]int16, stride)
+		for i := range data {
+			data[i] = int8(r.IntN(255) - 127)
+		}
+		for i := range q {
+			q[i] = int16(r.IntN(8001) - 4000)
+		}
+		ids := []uint32{8, 0, 3, 3, 1}
+		got, want := make([]int32, len(ids)), make([]int32, len(ids))
+		dotCodes(got, data, ids, q)
+		dotCodesGo(want, data, ids, q)
+		if !slices.Equal(got, want) {
+			t.Errorf("stride %d: got %v, want %v", stride, got, want)
+		}
+	}
+}
+
+// A query all of whose numbers are equal makes the largest sums.
+func TestCodesDoNotOverflow(t *testing.T) {
+	for _, dims := range []int{32, 256, 4096} {
+		m := Matrix{Dims: dims, Data: make([]float32, dims)}
+		for i := range m.Data {
+			m.Data[i] = 1
+		}
+		normalise(m.Data)
+		dst := make([]float32, 1)
+		NewScan(m).Approximate(dst, m.Row(0), nil)
+		if math.Abs(float64(dst[0])-1) > 1e-3 {
+			t.Errorf("%d dimensions: got %g, want 1", dims, dst[0])
+		}
+	}
 }
