@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// statelessEra is the first protocol version without a handshake. Versions
+// are dates and compare as text.
+const statelessEra = "2026-07-28"
+
+// A caller is what is known of whoever called a meta-tool.
+type caller struct {
+	protocol    string          // protocol version the caller speaks
+	elicitation json.RawMessage // its elicitation capability; nil when it has none
+	meta        map[string]any  // _meta of the call
+	responses   json.RawMessage // inputResponses of the call
+	state       json.RawMessage // requestState of the call
+	progress    func(progress, total float64, message string)
+}
+
+// An Answer is what a meta-tool returns: the parts of a tools/call result,
+// each as the JSON that goes on the wire.
+type Answer struct {
+	// JSON is the meta-tool's own object, which is also the text of the first
+	// content block. Nil when a tool's result is handed on untouched.
+	JSON    json.RawMessage
+	IsError bool
+
+	content    []json.RawMessage // all content blocks, the one of JSON included
+	structured json.RawMessage   // structuredContent; nil for none
+	meta       []member          // _meta of a tool's result, without the protocol's keys
+
+	needsInput    bool            // the tool asks the caller for input, with the two below
+	inputRequests json.RawMessage // nil for none
+	requestState  json.RawMessage // nil for none
+}
+
+// newAnswer makes v the object of an answer.
+func newAnswer(v any) (*Answer, error) {
+	b, err := marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{JSON: b, content: []json.RawMessage{textBlock(string(b))}}, nil
+}
+
+// MarshalJSON gives the result object of tools/call without _meta keys of the
+// protocol.
+func (a *Answer) MarshalJSON() ([]byte, error) { return a.result("", nil) }
+
+// result builds the result object of tools/call. A resultType of "" is left
+// out, and extra is appended to _meta. Values keep their bytes: callers must
+// not pass the result through an encoder that escapes HTML.
+func (a *Answer) result(resultType string, extra []member) (json.RawMessage, error) {
+	var o objectWriter
+	if meta := append(a.meta[:len(a.meta):len(a.meta)], extra...); len(meta) > 0 {
+		o.add("_meta", object(meta))
+	}
+	if resultType != "" {
+		o.add("resultType", quote(resultType))
+	}
+	if a.needsInput {
+		if a.inputRequests != nil {
+			o.add("inputRequests", a.inputRequests)
+		}
+		if a.requestState != nil {
+			o.add("requestState", a.requestState)
+		}
+		return o.bytes(), nil
+	}
+	o.add("content", array(a.content))
+	if a.structured != nil {
+		o.add("structuredContent", a.structured)
+	}
+	if a.IsError {
+		o.add("isError", json.RawMessage("true"))
+	}
+	return o.bytes(), nil
+}
+
+// A callError is a failure told to the caller: what is wrong with which
+// thing, and what to do next.
+type callError struct{ msg, hint string }
+
+func (e *callError) Error() string { return e.msg }
+
+func errorAnswer(err error) *Answer {
+	var out struct {
+		Error string `json:"error"`
+		Hint  string `json:"hint,omitempty"`
+	}
+	out.Error = err.Error()
+	if e, ok := err.(*callError); ok {
+		out.Hint = e.hint
+	}
+	a, err := newAnswer(out)
+	if err != nil { // two strings always marshal
+		a = &Answer{content: []json.RawMessage{textBlock(out.Error)}}
+	}
+	a.IsError = true
+	return a
+}
+
+// marshal is json.Marshal without escaping of HTML, which costs tokens and
+// changes bytes.
+func marshal(v any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("marshal %T: %w", v, err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+func quote(s string) json.RawMessage {
+	b, err := marshal(s)
+	if err != nil { // a string always marshals
+		return json.RawMessage(`""`)
+	}
+	return b
+}
+
+func textBlock(s string) json.RawMessage {
+	var o objectWriter
+	o.add("type", json.RawMessage(`"text"`))
+	o.add("text", quote(s))
+	return o.bytes()
+}

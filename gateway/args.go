@@ -1,0 +1,211 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// args reads one object of a meta-tool's arguments. The first thing wrong is
+// kept and everything after it reads as absent, so that callers check err
+// once. A key whose value is null counts as absent.
+type args struct {
+	at     string // where the object stands: "search_tools", "search_tools filters"
+	prefix string // of keys in messages: "", "filters."
+	values map[string]json.RawMessage
+	err    **callError // shared with nested objects
+}
+
+// readArgs reads raw, the arguments of tool, which may have the given keys.
+func readArgs(tool string, raw json.RawMessage, keys ...string) *args {
+	a := &args{at: tool, err: new(*callError)}
+	if len(raw) == 0 || jsonKind(raw) == "null" {
+		return a
+	}
+	a.read(raw, keys)
+	return a
+}
+
+func (a *args) read(raw json.RawMessage, keys []string) {
+	if kind := jsonKind(raw); kind != "object" {
+		a.fail(fmt.Sprintf("expected an object, got %s", withArticle(kind)), a.usage(keys))
+		return
+	}
+	if err := json.Unmarshal(raw, &a.values); err != nil {
+		a.fail(err.Error(), a.usage(keys))
+		return
+	}
+	for _, key := range sortedKeys(a.values) {
+		if slices.Contains(keys, key) {
+			continue
+		}
+		what := "argument"
+		if a.prefix != "" {
+			what = "filter"
+		}
+		a.fail(fmt.Sprintf("unknown %s %q%s", what, key, didYouMean(key, keys)), a.usage(keys))
+		return
+	}
+}
+
+func (a *args) usage(keys []string) string {
+	if a.prefix != "" {
+		return "the filters are " + join(keys)
+	}
+	return "its arguments are " + join(keys)
+}
+
+// fail records the first error.
+func (a *args) fail(msg, hint string) {
+	if *a.err == nil {
+		*a.err = &callError{msg: a.at + ": " + msg, hint: hint}
+	}
+}
+
+// failure is the first error, nil if there is none.
+func (a *args) failure() error {
+	if *a.err != nil {
+		return *a.err
+	}
+	return nil
+}
+
+// get returns the value of key when it is present and of the kind.
+func (a *args) get(key, kind string) (json.RawMessage, bool) {
+	raw, ok := a.values[key]
+	if !ok || *a.err != nil {
+		return nil, false
+	}
+	got := jsonKind(raw)
+	if got == "null" {
+		return nil, false
+	}
+	if got != kind {
+		a.wrongType(key, withArticle(kind), raw)
+		return nil, false
+	}
+	return raw, true
+}
+
+func (a *args) wrongType(key, want string, raw json.RawMessage) {
+	a.fail(fmt.Sprintf("%s%s: expected %s, got %s %s", a.prefix, key, want, jsonKind(raw), excerpt(raw)),
+		fmt.Sprintf("give %s%s as %s", a.prefix, key, want))
+}
+
+func (a *args) text(key string) string {
+	raw, ok := a.get(key, "string")
+	if !ok {
+		return ""
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		a.wrongType(key, "a string", raw)
+	}
+	return s
+}
+
+// required is text that must be there and not be blank.
+func (a *args) required(key, hint string) string {
+	s := a.text(key)
+	if strings.TrimSpace(s) == "" {
+		a.fail(key+" is missing", hint)
+	}
+	return s
+}
+
+func (a *args) oneOf(key string, values ...string) string {
+	s := a.text(key)
+	if s != "" && !slices.Contains(values, s) {
+		a.fail(fmt.Sprintf("%s%s: unknown value %q%s", a.prefix, key, s, didYouMean(s, values)),
+			"it is one of "+join(values))
+		return ""
+	}
+	return s
+}
+
+func (a *args) flag(key string, otherwise bool) bool {
+	raw, ok := a.get(key, "boolean")
+	if !ok {
+		return otherwise
+	}
+	return string(raw) == "true"
+}
+
+// A span is the range of a whole number and what it is when absent.
+type span struct{ min, max, otherwise int }
+
+func (a *args) integer(key string, s span) int {
+	raw, ok := a.get(key, "number")
+	if !ok {
+		return s.otherwise
+	}
+	var f float64
+	if err := json.Unmarshal(raw, &f); err != nil || f != math.Trunc(f) {
+		a.wrongType(key, "a whole number", raw)
+		return s.otherwise
+	}
+	if f < float64(s.min) || f > float64(s.max) {
+		a.fail(fmt.Sprintf("%s%s: %s is out of range", a.prefix, key, raw),
+			fmt.Sprintf("%s is %d to %d", key, s.min, s.max))
+		return s.otherwise
+	}
+	return int(f)
+}
+
+// share is a number from 0 to 1; nil when absent.
+func (a *args) share(key string) *float64 {
+	raw, ok := a.get(key, "number")
+	if !ok {
+		return nil
+	}
+	var f float64
+	if err := json.Unmarshal(raw, &f); err != nil || f < 0 || f > 1 {
+		a.fail(fmt.Sprintf("%s%s: %s is out of range", a.prefix, key, raw), key+" is 0 to 1")
+		return nil
+	}
+	return &f
+}
+
+func (a *args) list(key string) []string {
+	raw, ok := a.get(key, "array")
+	if !ok {
+		return nil
+	}
+	var values []string
+	if err := json.Unmarshal(raw, &values); err != nil {
+		a.wrongType(key, "an array of strings", raw)
+		return nil
+	}
+	return values
+}
+
+// nested reads the object of key, which may have the given keys.
+func (a *args) nested(key string, keys ...string) *args {
+	in := &args{at: a.at, prefix: key + ".", err: a.err}
+	if raw, ok := a.get(key, "object"); ok {
+		in.read(raw, keys)
+	}
+	return in
+}
+
+func withArticle(kind string) string {
+	switch kind {
+	case "object", "array":
+		return "an " + kind
+	case "null", "":
+		return "nothing"
+	}
+	return "a " + kind
+}
+
+// excerpt shows the start of a value.
+func excerpt(raw json.RawMessage) string {
+	const most = 60
+	r := []rune(string(raw))
+	if len(r) <= most {
+		return string(raw)
+	}
+	return string(r[:most]) + "…"
+}

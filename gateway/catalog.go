@@ -1,0 +1,115 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/index"
+)
+
+// A Server is what an operator says of one server and its tools, beside what
+// the server says itself.
+type Server struct {
+	Description string        // shown by describe_tool; "" means the server's own
+	Tags        []string      // added to every tool
+	Category    string        // of every tool; "" leaves it to the tool and the index
+	Visibility  string        // of every tool; "" means "public"
+	Teams       []string      // that own the tools
+	Phrases     []string      // searched with every tool, never shown
+	Hidden      bool          // keep all its tools out of every search and list
+	Trusted     bool          // believe annotations when deciding about retries
+	Timeout     time.Duration // of one call; 0 means Options.Timeout
+	Tools       map[string]Override
+}
+
+// An Override replaces parts of one tool. Zero values leave what the server
+// says; the original stays in the tool's Raw.
+type Override struct {
+	Description string
+	Tags        []string // in place of the tool's own, beside the server's
+	Category    string
+	Examples    []index.Example // shown before the tool's own
+	Phrases     []string        // searched, never shown
+	Hidden      bool            // keep the tool out of every search and list
+}
+
+// Sync stores l as all the tools of server, with what Options.Servers says of
+// it, and returns what changed. Tools that do not decode are left out and
+// named in the Diff's warnings.
+func (g *Gateway) Sync(ctx context.Context, server string, l upstream.Listing) (index.Diff, error) {
+	settings := g.opts.Servers[server]
+	var warnings []string
+	tools := make([]index.Tool, 0, len(l.Tools))
+	for i, raw := range l.Tools {
+		t, err := index.Decode(server, raw)
+		if err != nil {
+			warnings = append(warnings, fmt.Sprintf("tool %d of server %s left out: %v", i+1, server, err))
+			continue
+		}
+		settings.apply(&t)
+		tools = append(tools, t)
+	}
+	g.about.set(server, l.Instructions)
+	diff, err := g.ix.Replace(ctx, server, tools)
+	if err != nil {
+		return diff, fmt.Errorf("store tools of server %s: %w", server, err)
+	}
+	for name := range settings.Tools {
+		if !hasTool(tools, name) {
+			warnings = append(warnings, fmt.Sprintf("server %s has no tool %q, which the configuration overrides", server, name))
+		}
+	}
+	diff.Warnings = append(append(warnings, l.Warnings...), diff.Warnings...)
+	g.log.Info("catalog changed", "server", server, "added", len(diff.Added), "changed", len(diff.Changed),
+		"removed", len(diff.Removed), "unchanged", diff.Unchanged, "warnings", len(diff.Warnings))
+	return diff, nil
+}
+
+// apply puts the operator's words in place of the upstream's.
+func (s Server) apply(t *index.Tool) {
+	o := s.Tools[t.Name]
+	if o.Description != "" {
+		t.Description = o.Description
+	}
+	if len(o.Tags) > 0 {
+		t.Tags = o.Tags
+	}
+	t.Tags = union(t.Tags, s.Tags)
+	if s.Category != "" {
+		t.Category = s.Category
+	}
+	if o.Category != "" {
+		t.Category = o.Category
+	}
+	if s.Visibility != "" {
+		t.Visibility = s.Visibility
+	}
+	t.Teams = union(t.Teams, s.Teams)
+	t.Examples = append(o.Examples[:len(o.Examples):len(o.Examples)], t.Examples...)
+	t.Phrases = union(t.Phrases, o.Phrases, s.Phrases)
+	t.Hidden = t.Hidden || s.Hidden || o.Hidden
+}
+
+// union joins lists in order, each value once without regard to case.
+func union(lists ...[]string) []string {
+	var all []string
+	for _, list := range lists {
+		for _, s := range list {
+			if !containsFold(all, s) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+func hasTool(tools []index.Tool, name string) bool {
+	for _, t := range tools {
+		if t.Name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,156 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// maxBody bounds a request's body: arguments of tools carry files.
+	maxBody = 16 << 20
+	// sessionTimeout closes the idle sessions of the handshake era.
+	sessionTimeout = 30 * time.Minute
+	// drainTimeout bounds the wait for calls under way when serving ends.
+	drainTimeout = 10 * time.Second
+	// shutdownTimeout bounds the wait for connections after that.
+	shutdownTimeout = 2 * time.Second
+	// headerTimeout bounds the reading of a request's headers. Bodies and
+	// answers have none: calls may take minutes and streams stay open.
+	headerTimeout = 10 * time.Second
+)
+
+// Handler serves /mcp in both eras, /healthz, /readyz and /metrics. Requests
+// whose Host is neither loopback nor in Options.Hosts, and requests from
+// pages of other origins, are refused.
+func (g *Gateway) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", g.mcpHandler())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", g.ready)
+	mux.Handle("GET /metrics", g.metrics.handler())
+	return g.checkHost(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// mcpHandler chooses by protocol version: only a stateless handler of the SDK
+// serves the era without handshake, and on that one a cancellation by a
+// client of the other era would not reach the call.
+func (g *Gateway) mcpHandler() http.Handler {
+	server := func(*http.Request) *mcp.Server { return g.server }
+	stateless := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, Logger: g.log,
+		DisableLocalhostProtection: true, // checkHost does it for every path
+	})
+	sessions := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		SessionTimeout: sessionTimeout, MaxRequestBodyBytes: maxBody, Logger: g.log,
+		DisableLocalhostProtection: true,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("MCP-Protocol-Version") >= statelessEra {
+			stateless.ServeHTTP(w, r)
+			return
+		}
+		sessions.ServeHTTP(w, r)
+	})
+}
+
+// checkHost refuses Host headers that no client of ours sends, so that a web
+// page cannot reach a local gateway by rebinding its own name.
+func (g *Gateway) checkHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.hostAllowed(r.Host) {
+			http.Error(w, fmt.Sprintf("host %q is not served here; use a loopback address", r.Host), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (g *Gateway) hostAllowed(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	if ip := net.ParseIP(name); ip != nil && ip.IsLoopback() {
+		return true
+	}
+	return name == "localhost" || slices.ContainsFunc(g.opts.Hosts, func(h string) bool {
+		return strings.EqualFold(h, name) || strings.EqualFold(h, host)
+	})
+}
+
+// ready answers 200 while calls are taken.
+func (g *Gateway) ready(w http.ResponseWriter, _ *http.Request) {
+	st := g.ix.Status()
+	out := struct {
+		Ready   bool           `json:"ready"`
+		Tools   int            `json:"tools"`
+		Problem string         `json:"problem,omitempty"`
+		Servers map[string]int `json:"servers,omitempty"` // by state
+	}{Ready: !g.isDraining(), Tools: st.Tools, Problem: st.Problem}
+	if g.opts.Status != nil {
+		out.Servers = map[string]int{}
+		for _, s := range g.opts.Status() {
+			out.Servers[string(s.State)]++
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !out.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	if err := json.NewEncoder(w).Encode(out); err != nil {
+		g.log.Debug("readyz not delivered", "error", err)
+	}
+}
+
+// Serve answers HTTP on ln until ctx ends, then refuses calls, waits up to
+// 10 s for those under way, closes every session and returns. It closes ln.
+func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
+	srv := &http.Server{Handler: g.Handler(), ReadHeaderTimeout: headerTimeout}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve http on %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	g.drain()
+	g.closeSessions()
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := srv.Shutdown(stop); err != nil {
+		if err := srv.Close(); err != nil {
+			g.log.Warn("http server not closed", "error", err)
+		}
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve http on %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+// drain is Drain within drainTimeout.
+func (g *Gateway) drain() {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if err := g.Drain(ctx); err != nil {
+		g.log.Warn("calls abandoned", "error", err)
+	}
+}
+
+func (g *Gateway) closeSessions() {
+	for s := range g.server.Sessions() {
+		if err := s.Close(); err != nil {
+			g.log.Debug("session not closed", "error", err)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/tooldex/tooldex/index"
+)
+
+// suggestions is how many tools an error about an unknown name proposes.
+const suggestions = 3
+
+// resolve finds the one tool that name means among those in scope. What the
+// scope hides takes the same path, and gives the same text, as what does not
+// exist.
+func (g *Gateway) resolve(metaTool, name string) (index.Hit, error) {
+	hits := g.ix.Resolve(name, g.opts.Scope)
+	switch len(hits) {
+	case 1:
+		return hits[0], nil
+	case 0:
+		return index.Hit{}, g.unknownTool(metaTool, name)
+	}
+	return index.Hit{}, &callError{
+		msg:  fmt.Sprintf("%s: %q is the name of %d tools: %s", metaTool, excerptText(name), len(hits), join(qualifiedNames(hits, 20))),
+		hint: "call again with one of these names",
+	}
+}
+
+func (g *Gateway) unknownTool(metaTool, name string) error {
+	hint := "find tools with search_tools"
+	if near := qualifiedNames(g.ix.Suggest(name, g.opts.Scope, suggestions), suggestions); len(near) > 0 {
+		hint = "nearest names: " + join(near) + "; or " + hint
+	}
+	return &callError{msg: fmt.Sprintf("%s: there is no tool %q", metaTool, excerptText(name)), hint: hint}
+}
+
+// qualifiedNames names at most n of the hits.
+func qualifiedNames(hits []index.Hit, n int) []string {
+	var names []string
+	for i, h := range hits {
+		if i == n {
+			return append(names, fmt.Sprintf("and %d more", len(hits)-n))
+		}
+		names = append(names, h.Tool.QualifiedName())
+	}
+	return names
+}
+
+// excerptText keeps messages readable when a name is not.
+func excerptText(s string) string {
+	const most = 200
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+type categoriesAnswer struct {
+	Categories []count `json:"categories"`
+	Total      int     `json:"total_tools"`
+	Tags       []count `json:"tags,omitempty"`
+	Servers    []count `json:"servers,omitempty"`
+}
+
+type count struct {
+	Name        string `json:"name"`
+	Count       int    `json:"count"`
+	Description string `json:"description,omitempty"`
+}
+
+func (g *Gateway) toolCategories(_ context.Context, raw json.RawMessage, _ caller) (*Answer, error) {
+	a := readArgs("get_tool_categories", raw, "include_tags", "include_servers")
+	withTags := a.flag("include_tags", true)
+	withServers := a.flag("include_servers", false)
+	if err := a.failure(); err != nil {
+		return nil, err
+	}
+	categories, tags, servers, total := g.ix.Categories(index.Filter{Scope: g.opts.Scope})
+	out := categoriesAnswer{Categories: counts(categories), Total: total}
+	if withTags {
+		out.Tags = counts(tags)
+	}
+	if withServers {
+		out.Servers = counts(servers)
+		for i := range out.Servers {
+			out.Servers[i].Description = g.serverDescription(out.Servers[i].Name)
+		}
+	}
+	return newAnswer(out)
+}
+
+func counts(in []index.CategoryCount) []count {
+	out := make([]count, len(in))
+	for i, c := range in {
+		out[i] = count{Name: c.Name, Count: c.Count, Description: c.Description}
+	}
+	return out
+}
+
+type similarAnswer struct {
+	Reference string       `json:"reference_tool"`
+	Similar   []similarRow `json:"similar_tools"`
+}
+
+type similarRow struct {
+	Name       string   `json:"name"` // qualified
+	Similarity float64  `json:"similarity"`
+	Reason     string   `json:"reason"`
+	Also       []string `json:"same_as,omitempty"` // near-duplicates elsewhere
+}
+
+func (g *Gateway) similarTools(ctx context.Context, raw json.RawMessage, _ caller) (*Answer, error) {
+	a := readArgs("get_similar_tools", raw, "tool_name", "limit")
+	name := a.required("tool_name", `give a tool as search_tools names it, "server/tool" or its id`)
+	limit := a.integer("limit", span{1, 20, 5})
+	if err := a.failure(); err != nil {
+		return nil, err
+	}
+	hit, err := g.resolve("get_similar_tools", name)
+	if err != nil {
+		return nil, err
+	}
+	near, err := g.ix.Similar(ctx, hit.ID, index.Filter{Scope: g.opts.Scope}, limit)
+	if err != nil {
+		return nil, fmt.Errorf("get_similar_tools %s: %w", hit.Tool.QualifiedName(), err)
+	}
+	out := similarAnswer{Reference: hit.Tool.QualifiedName(), Similar: make([]similarRow, len(near))}
+	for i, n := range near {
+		out.Similar[i] = similarRow{
+			Name: n.Tool.QualifiedName(), Similarity: math.Round(n.Score*1e4) / 1e4, Reason: n.Reason, Also: n.Homes,
+		}
+	}
+	return newAnswer(out)
+}
