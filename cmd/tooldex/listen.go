@@ -1,0 +1,21 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+)
+
+// listen opens addr and says plainly when somebody else has it.
+func listen(addr string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", addr)
+	if err == nil {
+		return ln, nil
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, hint(fmt.Errorf("listen on %s: the port is taken by another program", addr),
+			"choose another port, such as tooldex serve --listen 127.0.0.1:7520, or stop the other program")
+	}
+	return nil, fmt.Errorf("listen on %s: %w", addr, err)
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+const rootHelp = `tooldex stands between an LLM client and any number of MCP servers. It indexes
+every tool they offer and lets the model find the right one by meaning.
+
+Settings come from flags, then from TOOLDEX_* variables (--state is
+TOOLDEX_STATE), then from the configuration file: the one that --config names,
+$TOOLDEX_CONFIG, ./tooldex.yaml, or tooldex.yaml in the user's configuration
+folder.`
+
+const rootExample = `  tooldex demo                                see it work, nothing else needed
+  tooldex import --write                      take over the servers of your MCP clients
+  tooldex reindex                             list their tools
+  tooldex search "open a pull request"        find a tool
+  tooldex serve                               serve MCP clients on http://127.0.0.1:7420/mcp`
+
+// app is what all subcommands share.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	v        *viper.Viper // flags over TOOLDEX_* variables
+}
+
+func newRoot(a *app) *cobra.Command {
+	a.v = viper.New()
+	a.v.SetEnvPrefix("tooldex")
+	a.v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
+	a.v.AutomaticEnv()
+	root := &cobra.Command{
+		Use: "tooldex", Short: "Find the right tool among many MCP servers", Long: rootHelp, Example: rootExample,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef(cmd, "command %q: unknown%s", args[0], suggestion(cmd, args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	p := root.PersistentFlags()
+	p.String("config", "", "configuration `file`")
+	p.String("state", "", "state `folder`: where the catalog and its vectors are kept")
+	p.Bool("json", false, "print the result as JSON")
+	p.String("log-level", "warn", "least `level` that is logged to stderr: debug, info, warn, error")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, path(cmd)} })
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.v.BindPFlags(cmd.Flags()) }
+	a.addCommands(root)
+	wrapArgs(root)
+	return root
+}
+
+// addCommands adds every subcommand.
+func (a *app) addCommands(root *cobra.Command) {
+	root.AddCommand(
+		a.sampleServer(),
+		a.version(),
+	)
+}
+
+// wrapArgs turns what cobra says of wrong arguments into usage errors.
+func wrapArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if _, ok := err.(usageError); err == nil || ok {
+				return err
+			}
+			return usageError{err, path(cmd)}
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		wrapArgs(sub)
+	}
+}
+
+func suggestion(cmd *cobra.Command, typed string) string {
+	names := cmd.SuggestionsFor(typed)
+	if len(names) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(names, " or ") + "?"
+}
+
+// changed tells whether the user gave a flag, on the command line or by its
+// environment variable.
+func (a *app) changed(flags *pflag.FlagSet, name string) bool {
+	return flags.Changed(name) || a.v.IsSet(name) && a.v.GetString(name) != flags.Lookup(name).DefValue
+}
+
+// asJSON tells whether the result is wanted as JSON.
+func (a *app) asJSON() bool { return a.v.GetBool("json") }
+
+// print writes v as indented JSON.
+func (a *app) print(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// say writes a line of the result.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.out, format+"\n", args...)
+}
+
+// note writes a line beside the result.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintf(a.err, "tooldex: "+format+"\n", args...)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tooldex/tooldex/internal/sample"
+)
+
+const sampleHelp = `Run a small MCP server with tools that really work, in five groups: files
+(under one folder and nowhere else), text, time, numbers, tables. It speaks
+MCP on stdin and stdout, or streamable HTTP on /mcp and legacy HTTP+SSE on
+/sse with --http. Without --root the files live in a new folder that is
+removed at the end. With --faults it adds tools that misbehave on purpose.`
+
+const sampleExample = `  tooldex sample-server --group text --group time
+  tooldex sample-server --http 127.0.0.1:7421 --root ./shared
+  tooldex sample-server --faults --discover exit`
+
+func (a *app) sampleServer() *cobra.Command {
+	var o sample.Options
+	var addr string
+	cmd := &cobra.Command{
+		Use: "sample-server", Short: "Run a small MCP server to try things with", Long: sampleHelp, Example: sampleExample,
+		Args: cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	f.StringVar(&addr, "http", "", "serve HTTP on this loopback `address` instead of stdio")
+	f.StringVar(&o.Root, "root", "", "`folder` of the files group (default a new one)")
+	f.StringSliceVar(&o.Groups, "group", nil, "offer only this `group`; can be repeated ("+strings.Join(sample.Groups(), ", ")+")")
+	f.BoolVar(&o.Faults, "faults", false, "add tools that misbehave on purpose")
+	f.StringVar(&o.Discover, "discover", sample.DiscoverAnswer, "what to do on server/discover: answer, exit, ignore")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		modes := []string{sample.DiscoverAnswer, sample.DiscoverExit, sample.DiscoverIgnore}
+		if !slices.Contains(modes, o.Discover) {
+			return usagef(cmd, "--discover %q: want one of %s", o.Discover, strings.Join(modes, ", "))
+		}
+		for _, g := range o.Groups {
+			if !slices.Contains(sample.Groups(), g) {
+				return usagef(cmd, "--group %q: want some of %s", g, strings.Join(sample.Groups(), ", "))
+			}
+		}
+		return a.runSample(cmd.Context(), o, addr)
+	}
+	return cmd
+}
+
+func (a *app) runSample(ctx context.Context, o sample.Options, addr string) error {
+	o.Version = buildVersion()
+	if o.Root == "" {
+		dir, err := os.MkdirTemp("", "tooldex-sample-")
+		if err != nil {
+			return fmt.Errorf("make sample folder: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		if err := sample.Seed(dir); err != nil {
+			return err
+		}
+		o.Root = dir
+	}
+	s, err := sample.New(o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if addr == "" {
+		if err := s.ServeStdio(ctx, a.in, a.out); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("serve sample on stdio: %w", err)
+		}
+		return nil
+	}
+	ln, err := listenLoopback(addr)
+	if err != nil {
+		return err
+	}
+	a.note("sample server on http://%s/mcp (legacy SSE on /sse)", ln.Addr())
+	return serveUntil(ctx, ln, s.Handler())
+}
+
+// listenLoopback listens on addr, which must be of this machine only.
+func listenLoopback(addr string) (net.Listener, error) {
+	if err := checkLoopback(addr); err != nil {
+		return nil, err
+	}
+	return listen(addr)
+}
+
+// checkLoopback refuses an address that other machines can reach.
+func checkLoopback(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("address %q: want host:port, such as 127.0.0.1:7420", addr)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("address %q: other machines could use it, and there is no authentication; use 127.0.0.1", addr)
+}
+
+// serveUntil serves h on ln until ctx is done, then lets requests end for 2 s.
+func serveUntil(ctx context.Context, ln net.Listener, h http.Handler) error {
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		srv.Close() // streams that stay open by design
+	}
+	<-failed
+	return nil
+}
