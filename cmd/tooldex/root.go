@@ -64,6 +64,7 @@ func newRoot(a *app) *cobra.Command {
 // addCommands adds every subcommand.
 func (a *app) addCommands(root *cobra.Command) {
 	root.AddCommand(
+		a.eval(),
 		a.sampleServer(),
 		a.version(),
 	)

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/eval"
+	"github.com/tooldex/tooldex/eval/labels"
+	"github.com/tooldex/tooldex/index"
+)
+
+const evalLong = `Measure, compare and tune how well tools are found.
+
+A set is a folder: tools.jsonl {"id","server","name","description",
+"input_schema"}, queries[.SPLIT].jsonl {"id","text"} and qrels[.SPLIT].tsv
+(query, tool, grade; tabs between), or a BEIR folder. A query without a
+relevant tool is unanswerable and counts for the weak-match figures only.
+DIR:SPLIT names one split.`
+
+// eval is the parent of what measures and tunes ranking.
+func (a *app) eval() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "eval", Short: "Measure, compare and tune ranking on labelled queries", Long: evalLong,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef(cmd, "command %q: unknown%s", args[0], suggestion(cmd, args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.evalRun(), a.evalCompare())
+	return cmd
+}
+
+// evalFlags are what every command over labelled sets takes.
+type evalFlags struct {
+	split    string
+	catalog  string
+	tools    string
+	lenient  bool
+	minGrade int
+	mode     string
+	embedder string
+	params   string
+	k        []int
+	limit    int
+	depth    int
+	seed     uint64
+	quiet    bool
+}
+
+func (f *evalFlags) addSets(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.split, "split", "", "the one split to read of every set")
+	fs.StringVar(&f.catalog, "catalog", "", "search the tools of this state folder instead of the sets' own")
+	fs.StringVar(&f.tools, "tools", "", "search these tools: a tools/list answer as JSON, or a folder of them")
+	fs.BoolVar(&f.lenient, "lenient", false, "count labels that name no tool instead of failing")
+	fs.IntVar(&f.minGrade, "min-grade", 1, "least grade that is relevant")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+}
+
+func (f *evalFlags) addSearch(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.mode, "mode", "hybrid", "keyword, semantic or hybrid")
+	fs.StringVar(&f.embedder, "embedder", "builtin", "where vectors come from: builtin, none, or one that the configuration names")
+	fs.StringVar(&f.params, "params", "", "file with the ranking's parameters; default the shipped ones")
+	fs.IntSliceVar(&f.k, "k", []int{1, 5, 10}, "cut-offs of recall, hit and all")
+	fs.IntVar(&f.limit, "limit", 10, "rows that a client asks for")
+	fs.IntVar(&f.depth, "depth", 100, "rows that mrr and map look at, and that --run writes")
+	fs.Uint64Var(&f.seed, "seed", 1, "of everything random")
+}
+
+// sets reads the sets that the arguments name.
+func (f *evalFlags) sets(args []string) ([]*labels.Set, error) {
+	tools, err := f.givenTools()
+	if err != nil {
+		return nil, err
+	}
+	var out []*labels.Set
+	for _, arg := range args {
+		dir, split := splitArg(arg)
+		if split == "" {
+			split = f.split
+		}
+		sets, err := labels.Load(dir, labels.Options{Split: split, Tools: tools, Lenient: f.lenient, MinGrade: f.minGrade})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, sets...)
+	}
+	return out, nil
+}
+
+// splitArg reads DIR:SPLIT; a colon that belongs to a path is left alone.
+func splitArg(arg string) (dir, split string) {
+	i := strings.LastIndexByte(arg, ':')
+	if i < 0 || strings.ContainsAny(arg[i+1:], `/\`) {
+		return arg, ""
+	}
+	if _, err := os.Stat(arg); err == nil {
+		return arg, ""
+	}
+	return arg[:i], arg[i+1:]
+}
+
+// givenTools reads the tools of --catalog or --tools; nil without either.
+func (f *evalFlags) givenTools() ([]index.Tool, error) {
+	switch {
+	case f.catalog != "" && f.tools != "":
+		return nil, errors.New("flags --catalog and --tools: want one of them")
+	case f.catalog != "":
+		return catalogTools(f.catalog)
+	case f.tools != "":
+		return dumpedTools(f.tools)
+	}
+	return nil, nil
+}
+
+// dumpedTools reads a tools.jsonl or what tools/list answered.
+func dumpedTools(path string) ([]index.Tool, error) {
+	if strings.HasSuffix(path, ".jsonl") {
+		tools, _, err := labels.ReadTools(path, false)
+		return tools, err
+	}
+	if st, err := os.Stat(filepath.Join(path, "tools.jsonl")); err == nil && !st.IsDir() {
+		return dumpedTools(filepath.Join(path, "tools.jsonl"))
+	}
+	return labels.ReadDump(path)
+}
+
+// catalogTools reads every tool of a state folder, with its raw object.
+func catalogTools(dir string) ([]index.Tool, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("read catalog: %w", err)
+	}
+	ix, err := index.Open(dir, index.Options{Offline: true})
+	if err != nil {
+		return nil, fmt.Errorf("read catalog %s: %w", dir, err)
+	}
+	defer ix.Close()
+	hits, _ := ix.List(index.Listing{})
+	if len(hits) == 0 {
+		return nil, fmt.Errorf("read catalog %s: it holds no tools; run tooldex reindex first", dir)
+	}
+	tools := make([]index.Tool, len(hits))
+	for i, h := range hits {
+		tools[i] = h.Tool
+		if tools[i].Raw, err = ix.Raw(h.ID); err != nil {
+			return nil, fmt.Errorf("read catalog %s: tool %s: %w", dir, h.Tool.QualifiedName(), err)
+		}
+	}
+	return tools, nil
+}
+
+// options resolves the flags about searching. done ends the progress display
+// and releases the embedder.
+func (f *evalFlags) options(cmd *cobra.Command) (o eval.Options, done func(), err error) {
+	switch m := index.Mode(f.mode); m {
+	case index.Keyword, index.Semantic, index.Hybrid:
+		o.Mode = m
+	default:
+		return o, nil, usagef(cmd, "--mode %q: want keyword, semantic or hybrid", f.mode)
+	}
+	for _, k := range f.k {
+		if k < 1 {
+			return o, nil, usagef(cmd, "--k %d: want cut-offs of 1 or more", k)
+		}
+	}
+	if o.Params, err = readParams(f.params); err != nil {
+		return o, nil, err
+	}
+	e, closeEmbedder, err := evalEmbedder(cmd, f.embedder)
+	if err != nil {
+		return o, nil, err
+	}
+	o.Embedder, o.K, o.Limit, o.Depth, o.Seed = e, f.k, f.limit, f.depth, f.seed
+	bars := newEvalBars(cmd.ErrOrStderr(), f.quiet)
+	o.Progress = bars.tick
+	return o, func() { bars.finish(); closeEmbedder() }, nil
+}
+
+// readParams reads a parameters file; what it leaves out keeps its default.
+func readParams(path string) (*index.Params, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read parameters: %w", err)
+	}
+	p := index.DefaultParams()
+	dec := json.NewDecoder(strings.NewReader(string(data)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return nil, fmt.Errorf("read parameters %s: %w", path, err)
+	}
+	return &p, nil
+}
+
+// writeTo creates path and lets f fill it; "-" is standard output.
+func writeTo(cmd *cobra.Command, path string, f func(io.Writer) error) (err error) {
+	if path == "-" {
+		return f(cmd.OutOrStdout())
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return f(file)
+}
