@@ -1,0 +1,21 @@
+// client-v1.mjs MODE ENDPOINT|COMMAND ARGS...: lists, searches and calls through
+// the first TypeScript SDK, and prints what it saw as JSON. MODE is ignored.
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+
+const [, , , target, ...args] = process.argv;
+const http = target.startsWith("http");
+const transport = http
+  ? new StreamableHTTPClientTransport(new URL(target))
+  : new StdioClientTransport({ command: target, args });
+const client = new Client({ name: "v1", version: "1" });
+let version = "";
+transport.setProtocolVersion = ((set) => (v) => { version = v; set?.call(transport, v); })(transport.setProtocolVersion);
+await client.connect(transport);
+const { tools } = await client.listTools();
+const search = await client.callTool({ name: "search_tools", arguments: { query: "count the words of a text" } });
+const found = JSON.parse(search.content[0].text).tools[0].qualified_name;
+const result = await client.callTool({ name: "execute_tool", arguments: { tool_name: "sample/word_count", arguments: { text: "one two three" } } });
+console.log(JSON.stringify({ version, tools: tools.map((t) => t.name), found, result: result.content[0].text }));
+await client.close();
