@@ -1,5 +1,10 @@
 package index
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Params are the ranking's parameters. They are applied when searching, so a
 // change of them never invalidates what is stored. Use [DefaultParams] and
 // change what you mean to.
@@ -62,4 +67,25 @@ func DefaultParams() Params {
 		DiversityWithin: .8,
 		ExactNames:      true,
 	}
+}
+
+// check reports the first parameter that no score could be computed with.
+func (p *Params) check() error {
+	if !(p.K1 >= 0) {
+		return fmt.Errorf("ranking parameters: k1 %v is negative", p.K1)
+	}
+	for name, f := range p.Fields {
+		if !slices.Contains(fieldNames[:], name) {
+			return fmt.Errorf("ranking parameters: unknown field %q: use one of %v", name, fieldNames)
+		}
+		if !(f.Weight >= 0) || !(f.B >= 0 && f.B <= 1) {
+			return fmt.Errorf("ranking parameters: field %s: weight %v and b %v must be at least 0, b at most 1", name, f.Weight, f.B)
+		}
+	}
+	for model, f := range p.Fusion {
+		if !(f.Lambda >= 0 && f.Lambda <= 1) || !(f.Gamma >= 0) {
+			return fmt.Errorf("ranking parameters: fusion %q: lambda %v must be in [0, 1], gamma %v at least 0", model, f.Lambda, f.Gamma)
+		}
+	}
+	return nil
 }

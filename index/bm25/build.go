@@ -1,0 +1,166 @@
+package bm25
+
+import (
+	"math"
+	"math/bits"
+)
+
+// An Index is an immutable set of documents, ready to be searched. Documents
+// are numbered in the order Build was given them.
+//
+// The postings of all terms lie end to end in two flat arrays. What a posting
+// adds to a score, but for the query's part, is computed when the index is
+// built: it depends on the statistics, which change only with the documents.
+type Index struct {
+	params Params
+	stats  Statistics
+	docs   []*Doc
+	start  []uint32  // postings of term t are [start[t], start[t+1])
+	post   []uint32  // document numbers, ascending within a term
+	impact []float64 // (k1 + 1) · tf/(k1 + tf) of each posting
+}
+
+// An Input is what Build makes an Index of.
+type Input struct {
+	Docs   []*Doc
+	Groups []uint32 // by document: who brought it, numbered from 0
+	Terms  int      // how many terms the lexicon has
+	Params Params
+}
+
+// Build makes an Index; the documents are kept, not copied.
+func Build(in Input) *Index {
+	ix := &Index{params: in.Params, docs: in.Docs}
+	ix.stats.N = len(in.Docs)
+	ix.stats.DF = make([]uint32, in.Terms)
+	ix.start = make([]uint32, in.Terms+1)
+	ix.countLengths()
+	ix.countPostings()
+	ix.capFlooding(in.Groups)
+	ix.fill()
+	return ix
+}
+
+// Stats are the index's statistics, not to be changed.
+func (ix *Index) Stats() *Statistics { return &ix.stats }
+
+// Doc is the document numbered d.
+func (ix *Index) Doc(d uint32) *Doc { return ix.docs[d] }
+
+func (ix *Index) countLengths() {
+	var sum [MaxFields]uint64
+	for _, d := range ix.docs {
+		for f, n := range d.Lengths {
+			sum[f] += uint64(n)
+		}
+	}
+	if len(ix.docs) == 0 {
+		return
+	}
+	for f, n := range sum {
+		ix.stats.AvgLen[f] = float64(n) / float64(len(ix.docs))
+	}
+}
+
+func (ix *Index) countPostings() {
+	df := ix.stats.DF
+	for _, d := range ix.docs {
+		for _, t := range d.Terms {
+			df[t]++
+		}
+	}
+	total := uint32(0)
+	for t, n := range df {
+		ix.start[t] = total
+		total += n
+	}
+	ix.start[len(df)] = total
+	ix.post = make([]uint32, total)
+	ix.impact = make([]float64, total)
+}
+
+// capFlooding takes back from each document frequency what a group adds
+// beyond its share.
+func (ix *Index) capFlooding(groups []uint32) {
+	members := map[uint32][]uint32{}
+	for d, g := range groups {
+		members[g] = append(members[g], uint32(d))
+	}
+	limit := floodCap(ix.stats.N, len(members))
+	var count []uint32
+	for _, docs := range members {
+		if uint32(len(docs)) <= limit {
+			continue
+		}
+		if count == nil {
+			count = make([]uint32, len(ix.stats.DF))
+		}
+		clear(count)
+		for _, d := range docs {
+			for _, t := range ix.docs[d].Terms {
+				if count[t]++; count[t] > limit {
+					ix.stats.DF[t]--
+				}
+			}
+		}
+	}
+}
+
+// fill places the postings, term by term, in document order.
+func (ix *Index) fill() {
+	next := make([]uint32, len(ix.start))
+	copy(next, ix.start)
+	var norm [MaxFields]float64
+	for d, doc := range ix.docs {
+		ix.norms(doc, &norm)
+		c := 0
+		for i, t := range doc.Terms {
+			mask := doc.Masks[i]
+			n := bits.OnesCount8(mask)
+			tf := frequency(mask, doc.Counts[c:c+n], &norm)
+			c += n
+			p := next[t]
+			next[t]++
+			ix.post[p] = uint32(d)
+			ix.impact[p] = saturate(tf, ix.params.K1)
+		}
+	}
+}
+
+// norms fills norm with what one occurrence in each field of doc adds to tf.
+func (ix *Index) norms(doc *Doc, norm *[MaxFields]float64) {
+	for f := range norm {
+		norm[f] = 0
+		avg := ix.stats.AvgLen[f]
+		if avg == 0 {
+			continue
+		}
+		b := ix.params.B[f]
+		if l := 1 - b + b*float64(doc.Lengths[f])/avg; l > 0 {
+			norm[f] = ix.params.Weight[f] / l
+		}
+	}
+}
+
+// frequency is the weighted, normalised tf of one term.
+func frequency(mask uint8, counts []uint16, norm *[MaxFields]float64) float64 {
+	tf := 0.0
+	for _, n := range counts {
+		f := bits.TrailingZeros8(mask)
+		mask &= mask - 1
+		tf += float64(n) * norm[f]
+	}
+	return tf
+}
+
+func saturate(tf, k1 float64) float64 {
+	if tf == 0 {
+		return 0
+	}
+	return (k1 + 1) * tf / (k1 + tf)
+}
+
+// IDF is the inverse document frequency of a term that df of n documents have.
+func IDF(n int, df uint32) float64 {
+	return math.Log(1 + (float64(n)-float64(df)+.5)/(float64(df)+.5))
+}

@@ -1,0 +1,98 @@
+package bm25
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// A Lexicon numbers terms from 0 in the order they are first added. One
+// goroutine may add while any number read through Views taken earlier. It
+// only grows: whoever keeps one for long rebuilds it when most of its terms
+// are dead.
+type Lexicon struct {
+	text  []byte   // all terms, end to end
+	ends  []uint32 // ends[i] is where term i ends in text
+	table []uint32 // open addressing, a power of two long; number + 1, 0 when free
+}
+
+// A View is an immutable state of a Lexicon.
+type View struct{ l Lexicon }
+
+var hashSeed = maphash.MakeSeed()
+
+// Add returns the number of term, giving it one if need be.
+func (l *Lexicon) Add(term string) uint32 {
+	if 2*(len(l.ends)+1) > len(l.table) {
+		l.grow()
+	}
+	id, slot, ok := l.find(term)
+	if ok {
+		return id
+	}
+	id = uint32(len(l.ends))
+	l.text = append(l.text, term...)
+	l.ends = append(l.ends, uint32(len(l.text)))
+	atomic.StoreUint32(&l.table[slot], id+1)
+	return id
+}
+
+// Len is the number of terms.
+func (l *Lexicon) Len() int { return len(l.ends) }
+
+// View returns the lexicon as it is, unchanged by later additions.
+func (l *Lexicon) View() View { return View{*l} }
+
+// Len is the number of terms.
+func (v View) Len() int { return len(v.l.ends) }
+
+// Find returns the number of term, if it has one.
+func (v View) Find(term string) (uint32, bool) {
+	if len(v.l.table) == 0 {
+		return 0, false
+	}
+	id, _, ok := v.l.find(term)
+	return id, ok
+}
+
+// Term returns the term numbered id.
+func (v View) Term(id uint32) string { return string(v.l.term(id)) }
+
+func (l *Lexicon) term(id uint32) []byte {
+	start := uint32(0)
+	if id > 0 {
+		start = l.ends[id-1]
+	}
+	return l.text[start:l.ends[id]]
+}
+
+// find returns the number of term, or the free slot where it belongs. Slots
+// taken by terms that a view does not know yet are passed over.
+func (l *Lexicon) find(term string) (id, slot uint32, ok bool) {
+	mask := uint32(len(l.table) - 1)
+	slot = uint32(maphash.String(hashSeed, term)) & mask
+	for {
+		n := atomic.LoadUint32(&l.table[slot])
+		if n == 0 {
+			return 0, slot, false
+		}
+		if int(n) <= len(l.ends) && string(l.term(n-1)) == term {
+			return n - 1, slot, true
+		}
+		slot = (slot + 1) & mask
+	}
+}
+
+// grow doubles the table into a new one, so that views keep theirs.
+func (l *Lexicon) grow() {
+	old := l.ends
+	l.table = make([]uint32, max(1024, 2*len(l.table)))
+	l.ends = nil
+	for i := range old {
+		l.ends = old[:i+1]
+		term := string(l.term(uint32(i)))
+		l.ends = old[:i]
+		_, slot, _ := l.find(term)
+		l.table[slot] = uint32(i) + 1
+	}
+	l.ends = old
+}

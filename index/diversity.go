@@ -1,0 +1,111 @@
+package index
+
+import (
+	"math"
+	"slices"
+)
+
+// minServers is how many allowed servers the diversity rule needs.
+const minServers = 3
+
+// diversify applies the diversity rule to the best rows, which are in order:
+// beyond its share of the limit a server's further rows move behind rows of
+// other servers that score at least DiversityWithin of theirs. Scores stay.
+func (r *search) diversify(rows []scored) []scored {
+	p := &r.s.params
+	share := int(math.Ceil(p.Diversity * float64(r.limit)))
+	if p.Diversity <= 0 || p.Diversity >= 1 || len(r.q.Filter.Servers) > 0 || r.named.qualified {
+		return rows
+	}
+	var crowding []uint32
+	for {
+		server, over := r.crowder(rows, share)
+		if !over || slices.Contains(crowding, server) || !r.hasServers(minServers) {
+			return rows
+		}
+		crowding = append(crowding, server)
+		rows = r.reorder(r.mixed(rows, crowding), share)
+	}
+}
+
+// crowder returns a server that has more rows than its share.
+func (r *search) crowder(rows []scored, share int) (server uint32, over bool) {
+	count := map[uint32]int{}
+	for _, row := range rows {
+		server = r.s.server[row.doc]
+		if count[server]++; count[server] > share {
+			return server, true
+		}
+	}
+	return 0, false
+}
+
+// hasServers says whether at least n servers have allowed tools.
+func (r *search) hasServers(n int) bool {
+	seen := map[uint32]bool{}
+	for d, server := range r.s.server {
+		if len(seen) < n && !seen[server] && (r.allowed == nil || r.allowed.Test(uint(d))) {
+			seen[server] = true
+		}
+	}
+	return len(seen) >= n
+}
+
+// mixed adds the best rows of servers that do not crowd.
+func (r *search) mixed(rows []scored, crowding []uint32) []scored {
+	var others ranking
+	others.reset(r.limit)
+	r.each(func(d uint32) {
+		if r.mode == Keyword && r.scores[d] == 0 || slices.Contains(crowding, r.s.server[d]) {
+			return
+		}
+		others.push(d, r.scores[d])
+	})
+	out := slices.Clone(rows)
+	for _, c := range others.sorted() {
+		if !slices.Contains(rows, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// reorder ranks rows with those beyond their server's share weighed down, and
+// cuts them at the limit. A weighed-down row goes behind an equal one.
+func (r *search) reorder(rows []scored, share int) []scored {
+	slices.SortFunc(rows, func(a, b scored) int {
+		if a.better(b) {
+			return -1
+		}
+		return 1
+	})
+	type weighed struct {
+		scored
+		weight float64
+		over   bool
+	}
+	count := map[uint32]int{}
+	list := make([]weighed, len(rows))
+	for i, row := range rows {
+		server := r.s.server[row.doc]
+		count[server]++
+		list[i] = weighed{row, row.score, count[server] > share}
+		if list[i].over {
+			list[i].weight *= r.s.params.DiversityWithin
+		}
+	}
+	slices.SortStableFunc(list, func(a, b weighed) int {
+		switch {
+		case a.weight != b.weight && a.weight > b.weight, a.weight == b.weight && b.over && !a.over:
+			return -1
+		case a.weight == b.weight && a.over == b.over:
+			return 0
+		}
+		return 1
+	})
+	out := rows[:0]
+	for _, w := range list[:min(len(list), r.limit)] {
+		out = append(out, w.scored)
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+package index
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tooldex/tooldex/index/analysis"
+	"github.com/tooldex/tooldex/index/bm25"
+)
+
+// The fields of a tool that the lexical arm searches, numbered as in bm25.
+const (
+	fieldName = iota
+	fieldTitle
+	fieldDescription
+	fieldServer
+	fieldParams
+	fieldParamText
+	fieldPhrases
+	fieldCount
+)
+
+// fieldNames are the fields as Params, explanations and dumps name them.
+var fieldNames = [fieldCount]string{"name", "title", "description", "server", "params", "param_text", "phrases"}
+
+// A document is one tool as a snapshot holds it. It is immutable and shared
+// between the snapshots that hold it.
+type document struct {
+	tool      Tool   // without Raw; FirstSeen set
+	id        string // 12 hex digits
+	qualified string
+	category  string // effective
+	folded    string // the description, as DescriptionContains compares
+	twin      uint64 // equal for tools of the same normalised text
+	terms     bm25.Doc
+}
+
+// texts are the fields' texts of a tool; t.Raw gives the parameters.
+func texts(t *Tool) [fieldCount]string {
+	p := parametersOf(t.Raw)
+	return [fieldCount]string{
+		fieldName:        t.Name,
+		fieldTitle:       t.Title,
+		fieldDescription: t.Description,
+		fieldServer:      t.Server,
+		fieldParams:      strings.Join(p.names, " "),
+		fieldParamText:   strings.Join(p.texts, " "),
+		fieldPhrases:     strings.Join(t.Phrases, " \n "),
+	}
+}
+
+// embedFields are the fields of a tool as a FieldEmbedder takes them.
+func embedFields(t *Tool) map[string]string {
+	p := parametersOf(t.Raw)
+	return map[string]string{
+		"name":   t.Name,
+		"server": t.Server,
+		"desc":   t.Description,
+		"pname":  strings.Join(p.names, " "),
+		"pdesc":  strings.Join(p.texts, " "),
+	}
+}
+
+var analyzers = sync.Pool{New: func() any { return new(analysis.Analyzer) }}
+
+// newDocument analyses a tool; its terms are numbered by lex.
+func newDocument(t Tool, lex *bm25.Lexicon) *document {
+	fields := texts(&t)
+	an := analyzers.Get().(*analysis.Analyzer)
+	defer analyzers.Put(an)
+	var c bm25.Counter
+	for f, text := range fields {
+		for _, tok := range an.Tokens(text) {
+			c.Add(lex.Add(tok.Text), f, tok.Extra)
+		}
+	}
+	terms := c.Doc()
+	category := cmp.Or(t.Category, categorizing().derive(&terms, lex.View().Term))
+	return finishDocument(t, analysed{terms, twinHash(&fields), category})
+}
+
+// analysed is what a tool's analysis came to: all that has to be stored of
+// it, under the analyser's version.
+type analysed struct {
+	terms    bm25.Doc
+	twin     uint64
+	category string // effective
+}
+
+// finishDocument makes the document of a tool and its analysis.
+func finishDocument(t Tool, a analysed) *document {
+	t.Raw = nil
+	return &document{
+		tool:      t,
+		id:        t.ID(),
+		qualified: t.QualifiedName(),
+		folded:    analysis.Fold(t.Description),
+		category:  a.category,
+		twin:      a.twin,
+		terms:     a.terms,
+	}
+}
+
+// twinHash hashes what a tool says, but for its server's name, with spaces
+// and case normalised.
+func twinHash(fields *[fieldCount]string) uint64 {
+	h := fnv.New64a()
+	for f, text := range fields {
+		if f == fieldServer || f == fieldPhrases {
+			continue
+		}
+		for _, w := range strings.Fields(analysis.Fold(text)) {
+			h.Write([]byte(w))
+			h.Write([]byte{' '})
+		}
+		h.Write([]byte{0})
+	}
+	return h.Sum64()
+}
+
+// ownCopy returns a copy of raw that does not pin a larger buffer.
+func ownCopy(raw json.RawMessage) json.RawMessage {
+	return append(json.RawMessage(nil), raw...)
+}
+
+// toolHash is the SHA-256 of everything of a tool that is searched or shown.
+func toolHash(t *Tool) []byte {
+	h := sha256.New()
+	put := func(part []byte) {
+		var n [8]byte
+		binary.LittleEndian.PutUint64(n[:], uint64(len(part)))
+		h.Write(n[:])
+		h.Write(part)
+	}
+	put(t.Raw)
+	c := *t
+	c.Raw, c.FirstSeen = nil, time.Time{}
+	rest, err := json.Marshal(&c)
+	if err != nil { // an example's arguments that are no JSON
+		rest = fmt.Appendf(nil, "%#v", c)
+	}
+	put(rest)
+	return h.Sum(nil)
+}

@@ -1,0 +1,170 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tooldex/tooldex/index/vector"
+)
+
+// Explain accounts for the score of the tool id under q, also when q's filter
+// or limit drops it, and says why it is dropped.
+func (ix *Index) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
+	q.Explain = false
+	run, err := ix.begin(ctx, &q)
+	if err != nil {
+		return Explanation{}, err
+	}
+	defer run.end()
+	doc, ok := run.s.find(id)
+	if !ok {
+		return Explanation{}, fmt.Errorf("explain tool %s: not in the catalog", id)
+	}
+	if run.scratch == nil {
+		return Explanation{Dropped: run.s.failing(&q.Filter, doc)}, nil
+	}
+	rows := run.results().Hits
+	e := run.explain(doc)
+	e.Dropped = run.dropped(doc, &e, rows)
+	return e, nil
+}
+
+// explain accounts for one document, allowed or not.
+func (r *search) explain(doc uint32) Explanation {
+	e := Explanation{Upper: r.lexical.Upper, Terms: []Term{}}
+	if r.mode != Semantic {
+		r.explainTerms(doc, &e)
+	}
+	cosine := 0.0
+	if r.space != nil {
+		cosine = r.cosine(doc)
+	}
+	p := r.partsOf(doc, e.BM25F, cosine)
+	e.Keyword, e.HasVector, e.Score = p.keyword, p.hasVector, r.fused(p)
+	e.Lambda = 1
+	if p.hasVector && r.mode != Keyword {
+		e.Cosine = p.cosine
+		e.Lambda = 0
+	}
+	if p.hasVector && r.mode == Hybrid {
+		e.Prior, e.Lambda, e.Gamma = p.prior, r.space.fusion.Lambda, r.space.fusion.Gamma
+	}
+	if e.ExactName = r.isNamed(doc); e.ExactName {
+		e.Score = raised(e.Score)
+	}
+	e.Rank = r.rankOf(doc, e.Score)
+	return e
+}
+
+func (r *search) cosine(doc uint32) float64 {
+	var dst [1]float32
+	row := vector.Matrix{Dims: r.space.rows.Dims, Data: r.space.rows.Row(int(doc))}
+	vector.Scores(dst[:], row, r.vec, nil)
+	return float64(dst[0])
+}
+
+func (r *search) explainTerms(doc uint32, e *Explanation) {
+	for i, c := range r.s.lexical.Explain(doc, &r.lexical) {
+		q := r.lexical.Terms[i]
+		t := Term{Text: q.Text, IDF: q.IDF, QueryCount: q.Count, Frequency: c.Frequency, Contribution: c.Score}
+		for f, n := range c.Counts[:fieldCount] {
+			if n > 0 {
+				if t.Fields == nil {
+					t.Fields = map[string]int{}
+				}
+				t.Fields[fieldNames[f]] = int(n)
+			}
+		}
+		e.BM25F += c.Score
+		e.Terms = append(e.Terms, t)
+	}
+}
+
+func (r *search) isNamed(doc uint32) bool {
+	for _, d := range r.named.docs {
+		if d == doc {
+			return true
+		}
+	}
+	return false
+}
+
+// rankOf is the place of a document by score alone among those scored, 0 when
+// it is not allowed.
+func (r *search) rankOf(doc uint32, score float64) int {
+	if r.allowed != nil && !r.allowed.Test(uint(doc)) {
+		return 0
+	}
+	rank := 1
+	self := scored{doc, r.scores[doc]}
+	if r.partial {
+		self.score = score
+	}
+	r.each(func(d uint32) {
+		if d != doc && (scored{d, r.scores[d]}).better(self) {
+			rank++
+		}
+	})
+	return rank
+}
+
+// dropped says why a document is not among the rows.
+func (r *search) dropped(doc uint32, e *Explanation, rows []Hit) []string {
+	for _, h := range rows {
+		if h.ID == r.s.docs[doc].id {
+			return nil
+		}
+	}
+	out := r.s.failing(&r.q.Filter, doc)
+	if len(out) > 0 {
+		return out
+	}
+	if r.mode == Keyword && e.Score == 0 {
+		return []string{"shares no term with the query"}
+	}
+	if r.q.MinScore != nil && e.Score < *r.q.MinScore {
+		out = append(out, fmt.Sprintf("score %.4f is below min_score %.4f", e.Score, *r.q.MinScore))
+	}
+	if e.Rank > r.limit {
+		out = append(out, fmt.Sprintf("rank %d is beyond the limit of %d", e.Rank, r.limit))
+	}
+	if len(out) == 0 {
+		out = append(out, "rows of other servers moved ahead of it (diversity rule)")
+	}
+	return out
+}
+
+// failing says which parts of a filter a document does not pass.
+func (s *snapshot) failing(f *Filter, doc uint32) []string {
+	alone := []struct {
+		name   string
+		filter Filter
+		value  any
+	}{
+		{"tags", Filter{Tags: f.Tags}, f.Tags},
+		{"exclude_tags", Filter{ExcludeTags: f.ExcludeTags}, f.ExcludeTags},
+		{"servers", Filter{Servers: f.Servers}, f.Servers},
+		{"categories", Filter{Categories: f.Categories}, f.Categories},
+		{"visibility", Filter{Visibility: f.Visibility}, f.Visibility},
+		{"teams", Filter{Teams: f.Teams}, f.Teams},
+		{"integration_type", Filter{Integration: f.Integration}, f.Integration},
+		{"name_pattern", Filter{NamePattern: f.NamePattern}, f.NamePattern},
+		{"description_contains", Filter{DescriptionContains: f.DescriptionContains}, f.DescriptionContains},
+		{"has_examples", Filter{HasExamples: f.HasExamples}, f.HasExamples},
+		{"scope", Filter{Scope: f.Scope}, nil},
+	}
+	var out []string
+	for _, a := range alone {
+		set, _ := s.allowed(&a.filter)
+		if set == nil || set.Test(uint(doc)) {
+			continue
+		}
+		text := "filter " + a.name
+		if a.value != nil {
+			text += fmt.Sprintf(" %v", a.value)
+		}
+		out = append(out, strings.TrimSpace(text+" does not match"))
+	}
+	return out
+}

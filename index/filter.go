@@ -1,0 +1,115 @@
+package index
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/tooldex/tooldex/index/analysis"
+)
+
+// parallelFrom is the number of documents from which pattern filters are
+// split over goroutines; below, waking them costs as much as it saves.
+const parallelFrom = 2000
+
+// empty says whether the filter allows everything.
+func (f *Filter) empty() bool {
+	return len(f.Tags)+len(f.ExcludeTags)+len(f.Servers)+len(f.Categories)+len(f.Visibility)+len(f.Teams) == 0 &&
+		f.integration() == "" && f.NamePattern == nil && f.DescriptionContains == "" && !f.HasExamples && f.Scope == nil
+}
+
+func (f *Filter) integration() string {
+	if strings.EqualFold(f.Integration, "any") {
+		return ""
+	}
+	return f.Integration
+}
+
+// allowed is the bitmap of the documents that pass f, and their number. A nil
+// bitmap allows all.
+func (s *snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
+	if f.empty() {
+		return nil, len(s.docs)
+	}
+	set := s.all()
+	s.keepLabels(set, byTag, f.Tags)
+	s.keepLabels(set, byServer, f.Servers)
+	s.keepLabels(set, byCategory, f.Categories)
+	s.keepLabels(set, byVisibility, f.Visibility)
+	s.keepLabels(set, byTeam, f.Teams)
+	if i := f.integration(); i != "" {
+		s.keepLabels(set, byIntegration, []string{i})
+	}
+	if len(f.ExcludeTags) > 0 {
+		set.InPlaceDifference(s.labelled(byTag, f.ExcludeTags))
+	}
+	if f.HasExamples {
+		s.keep(set, func(d *document) bool { return len(d.tool.Examples) > 0 })
+	}
+	if f.Scope != nil {
+		s.keep(set, func(d *document) bool { return f.Scope(&d.tool) })
+	}
+	s.keepMatching(set, f)
+	return set, int(set.Count())
+}
+
+// keepMatching applies the patterns, last and in parallel: they are the dear
+// ones.
+func (s *snapshot) keepMatching(set *bitset.BitSet, f *Filter) {
+	if f.DescriptionContains != "" {
+		needle := analysis.Fold(f.DescriptionContains)
+		s.keepParallel(set, func(d *document) bool { return strings.Contains(d.folded, needle) })
+	}
+	if f.NamePattern != nil {
+		s.keepParallel(set, func(d *document) bool { return f.NamePattern.MatchString(d.tool.Name) })
+	}
+}
+
+// keepLabels keeps the documents that have any of the labels; no labels keep
+// all.
+func (s *snapshot) keepLabels(set *bitset.BitSet, kind facetKind, labels []string) {
+	if len(labels) > 0 {
+		set.InPlaceIntersection(s.labelled(kind, labels))
+	}
+}
+
+func (s *snapshot) labelled(kind facetKind, labels []string) *bitset.BitSet {
+	set := bitset.New(uint(len(s.docs)))
+	for _, l := range labels {
+		for _, d := range s.facets[facet{kind, analysis.Fold(strings.TrimSpace(l))}] {
+			set.Set(uint(d))
+		}
+	}
+	return set
+}
+
+func (s *snapshot) keep(set *bitset.BitSet, ok func(*document) bool) {
+	s.keepRange(set, 0, uint(len(s.docs)), ok)
+}
+
+func (s *snapshot) keepRange(set *bitset.BitSet, from, to uint, ok func(*document) bool) {
+	for i, found := set.NextSet(from); found && i < to; i, found = set.NextSet(i + 1) {
+		if !ok(s.docs[i]) {
+			set.Clear(i)
+		}
+	}
+}
+
+// keepParallel is keep over parts of whole words of the bitmap, so that no two
+// goroutines write the same one.
+func (s *snapshot) keepParallel(set *bitset.BitSet, ok func(*document) bool) {
+	n := uint(len(s.docs))
+	parts := uint(min(4, runtime.GOMAXPROCS(0)))
+	if n < parallelFrom || parts < 2 {
+		s.keep(set, ok)
+		return
+	}
+	size := (n/parts/64 + 1) * 64
+	var wg sync.WaitGroup
+	for from := uint(0); from < n; from += size {
+		wg.Go(func() { s.keepRange(set, from, min(from+size, n), ok) })
+	}
+	wg.Wait()
+}

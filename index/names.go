@@ -1,0 +1,276 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Resolve returns the tools that name can mean among those that scope allows:
+// the matches of the first level that has any of exact qualified name, id,
+// another spelling (server__name, server.name, server:name), bare name.
+func (ix *Index) Resolve(name string, scope func(*Tool) bool) []Hit {
+	s := ix.snapshot()
+	docs := s.resolve(name, scope)
+	hits := make([]Hit, len(docs))
+	for i, d := range docs {
+		hits[i] = s.hit(d)
+	}
+	return hits
+}
+
+// spellings are the separators of server and name that are understood beside
+// the qualified name's own.
+var spellings = []string{"__", ".", ":"}
+
+// resolve finds the documents of the first level that has visible ones, in
+// order of qualified name.
+func (s *snapshot) resolve(name string, scope func(*Tool) bool) []uint32 {
+	docs, _ := s.resolveLevel(name, scope)
+	return docs
+}
+
+// bareLevel is the last of resolveLevel's levels.
+const bareLevel = 3
+
+func (s *snapshot) resolveLevel(name string, scope func(*Tool) bool) (docs []uint32, level int) {
+	levels := [...]func() []uint32{
+		func() []uint32 { return s.qualified(name) },
+		func() []uint32 { return s.withID(name) },
+		func() []uint32 { return s.spelled(name) },
+		bareLevel: func() []uint32 { return s.names[name] },
+	}
+	for i, find := range levels {
+		if docs = s.see(find(), scope); len(docs) > 0 {
+			return docs, i
+		}
+	}
+	return nil, 0
+}
+
+// see returns those of docs that scope lets the caller see, sorted by name.
+func (s *snapshot) see(docs []uint32, scope func(*Tool) bool) []uint32 {
+	var out []uint32
+	for _, d := range docs {
+		if s.visible(d, scope) {
+			out = append(out, d)
+		}
+	}
+	slices.SortFunc(out, func(a, b uint32) int {
+		return cmp.Or(strings.Compare(s.docs[a].qualified, s.docs[b].qualified), cmp.Compare(a, b))
+	})
+	return slices.Compact(out)
+}
+
+// qualified finds the tools whose qualified name is name.
+func (s *snapshot) qualified(name string) []uint32 {
+	out := s.split(name, "/")
+	for _, d := range s.names[name] {
+		if s.docs[d].tool.Server == "" {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// spelled finds the tools that name means in another spelling.
+func (s *snapshot) spelled(name string) []uint32 {
+	var out []uint32
+	for _, sep := range spellings {
+		out = append(out, s.split(name, sep)...)
+	}
+	return out
+}
+
+// split finds the tools whose server and name are the two sides of sep, at
+// any place where name has it.
+func (s *snapshot) split(name, sep string) []uint32 {
+	var out []uint32
+	for i := 1; i < len(name); i++ {
+		if !strings.HasPrefix(name[i:], sep) {
+			continue
+		}
+		for _, d := range s.names[name[i+len(sep):]] {
+			if s.docs[d].tool.Server == name[:i] {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+func (s *snapshot) withID(id string) []uint32 {
+	var out []uint32
+	d, _ := s.find(id)
+	for ; int(d) < len(s.docs) && s.docs[d].id == id; d++ {
+		out = append(out, d)
+	}
+	return out
+}
+
+// naming is what a query's text names.
+type naming struct {
+	docs      []uint32
+	qualified bool // a server is named with a tool
+}
+
+// namesIn finds the tools that a query names: when it is nothing but a name
+// in any spelling, or has among its words a qualified name, or a bare one of
+// several parts. Single words do not count within a sentence: they are far
+// more often plain English than names.
+func (s *snapshot) namesIn(text string, scope func(*Tool) bool) naming {
+	var n naming
+	if docs, level := s.resolveLevel(text, scope); len(docs) > 0 {
+		return naming{docs: docs, qualified: level != bareLevel}
+	}
+	for _, word := range strings.FieldsFunc(text, delimits) {
+		s.named(strings.TrimFunc(word, edge), scope, &n)
+	}
+	slices.Sort(n.docs)
+	n.docs = slices.Compact(n.docs)
+	return n
+}
+
+func (s *snapshot) named(word string, scope func(*Tool) bool, n *naming) {
+	docs := append(s.split(word, "/"), s.spelled(word)...)
+	if docs = s.see(docs, scope); len(docs) > 0 {
+		n.docs = append(n.docs, docs...)
+		n.qualified = true
+		return
+	}
+	if compound(word) {
+		n.docs = append(n.docs, s.see(s.names[word], scope)...)
+	}
+}
+
+func delimits(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune("\"'`“”‘’«»()[]{}<>,;|", r)
+}
+
+// edge says whether r is punctuation that may stick to a name.
+func edge(r rune) bool { return strings.ContainsRune(".:!?*#@", r) }
+
+// compound says whether a name has two parts or more: joined, or with a camel
+// hump. A digit alone is no part.
+func compound(word string) bool {
+	lower := false
+	for i, r := range word {
+		if strings.ContainsRune("_-/", r) && i > 0 && i+1 < len(word) {
+			return true
+		}
+		if lower && unicode.IsUpper(r) {
+			return true
+		}
+		lower = unicode.IsLower(r) || unicode.IsDigit(r)
+	}
+	return false
+}
+
+// minLikeness is how near a name must be to be suggested.
+const minLikeness = .35
+
+// Suggest returns up to n tools whose names are nearest to name among those
+// that scope allows.
+func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
+	s := ix.snapshot()
+	g := newGuess(name)
+	var top ranking
+	top.reset(n)
+	for rank, d := range s.byName {
+		if !s.visible(d, scope) {
+			continue
+		}
+		t := &s.docs[d].tool
+		like := max(g.likeness(t.Name), g.likeness(s.docs[d].qualified))
+		if like >= minLikeness {
+			top.push(uint32(rank), like)
+		}
+	}
+	hits := make([]Hit, 0, n)
+	for _, c := range top.sorted() {
+		hits = append(hits, s.hit(s.byName[c.doc]))
+	}
+	return hits
+}
+
+// A guess compares names with one that was not found.
+type guess struct {
+	runes   []rune
+	words   []string
+	row     []int  // of distance
+	scratch []rune // of likeness
+}
+
+func newGuess(name string) *guess {
+	name = strings.ToLower(name)
+	return &guess{runes: []rune(boundRunes(name)), words: nameWords(name)}
+}
+
+// boundRunes bounds what edit distance looks at: it is quadratic.
+func boundRunes(s string) string {
+	n := 0
+	for i := range s {
+		if n == 100 {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}
+
+func nameWords(name string) []string {
+	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// likeness is in [0, 1]: the better of edit distance over length, and the
+// words the names share of all their words.
+func (g *guess) likeness(name string) float64 {
+	name = strings.ToLower(boundRunes(name))
+	g.scratch = g.scratch[:0]
+	for _, r := range name {
+		g.scratch = append(g.scratch, r)
+	}
+	longest := max(len(g.runes), len(g.scratch), 1)
+	like := 0.0
+	if shortest := min(len(g.runes), len(g.scratch)); float64(shortest) >= minLikeness*float64(longest) {
+		like = 1 - float64(g.distance(g.scratch))/float64(longest)
+	}
+	return max(like, g.overlap(name))
+}
+
+func (g *guess) overlap(name string) float64 {
+	shared, other := 0, 0
+	for _, w := range nameWords(name) {
+		if slices.Contains(g.words, w) {
+			shared++
+		} else {
+			other++
+		}
+	}
+	if shared == 0 {
+		return 0
+	}
+	return float64(shared) / float64(other+max(len(g.words), shared))
+}
+
+// distance is the Levenshtein distance between g's name and b.
+func (g *guess) distance(b []rune) int {
+	g.row = g.row[:0]
+	for j := 0; j <= len(b); j++ {
+		g.row = append(g.row, j)
+	}
+	for i, x := range g.runes {
+		diagonal := g.row[0]
+		g.row[0] = i + 1
+		for j, y := range b {
+			cost := diagonal
+			if x != y {
+				cost++
+			}
+			diagonal = g.row[j+1]
+			g.row[j+1] = min(cost, diagonal+1, g.row[j]+1)
+		}
+	}
+	return g.row[len(b)]
+}

@@ -1,0 +1,317 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/tooldex/tooldex/index/analysis"
+	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/vector"
+)
+
+// ErrNoVectors reports a semantic search while no embedder can answer.
+var ErrNoVectors = errors.New("no vectors to search")
+
+const (
+	defaultLimit        = 10
+	defaultQueryTimeout = 2 * time.Second
+)
+
+// Search ranks the allowed tools against a query.
+func (ix *Index) Search(ctx context.Context, q Query) (*Results, error) {
+	run, err := ix.begin(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	defer run.end()
+	return run.results(), nil
+}
+
+// A search is one query's run over one snapshot.
+type search struct {
+	s       *snapshot
+	q       *Query
+	limit   int
+	allowed *bitset.BitSet // nil allows all
+	count   int            // of allowed documents
+
+	mode    Mode   // that answers
+	reason  string // why it is not the mode or model asked for
+	lexical bm25.Query
+	space   *space    // nil in keyword mode
+	vec     []float32 // the query's vector, unit length or zero
+	named   naming
+	partial bool // only candidates are scored
+	*scratch
+}
+
+// scratch is what one search needs in proportion to the catalog; it is pooled.
+type scratch struct {
+	scores     []float64 // by document: BM25F, then the final score
+	cosines    []float32 // by document
+	priors     []float32 // by server
+	candidates []uint32
+	top        ranking
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (c *scratch) reset(docs, servers int) {
+	c.scores = zeroed(c.scores, docs)
+	c.cosines = zeroed(c.cosines, docs)
+	c.priors = zeroed(c.priors, servers)
+	c.candidates = c.candidates[:0]
+}
+
+func zeroed[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// begin does everything of a search up to and including the scores. The
+// caller must end it.
+func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
+	s := ix.snapshot()
+	run := &search{s: s, q: q, limit: cmp.Or(q.Limit, defaultLimit), mode: cmp.Or(q.Mode, Hybrid)}
+	if err := run.check(); err != nil {
+		return nil, err
+	}
+	run.allowed, run.count = s.allowed(&q.Filter)
+	text := strings.TrimSpace(q.Text)
+	if text == "" {
+		run.mode = cmp.Or(q.Mode, Hybrid)
+		return run, nil
+	}
+	if run.mode != Keyword {
+		if err := run.embed(ctx, ix.queryTimeout(), text); err != nil {
+			return nil, err
+		}
+	}
+	run.scratch = scratches.Get().(*scratch)
+	run.reset(len(s.docs), len(s.servers))
+	run.analyse(text)
+	if s.params.ExactNames {
+		run.named = s.namesIn(text, q.Filter.Scope)
+	}
+	run.score()
+	return run, nil
+}
+
+func (r *search) end() {
+	if r.scratch != nil {
+		scratches.Put(r.scratch)
+	}
+}
+
+func (r *search) check() error {
+	switch r.mode {
+	case Keyword, Semantic, Hybrid:
+	default:
+		return fmt.Errorf("search: unknown mode %q: use keyword, semantic or hybrid", r.mode)
+	}
+	if r.limit < 0 {
+		return fmt.Errorf("search: limit %d is negative", r.limit)
+	}
+	return nil
+}
+
+// embed finds a space that answers and the query's vector in it; without one
+// a hybrid search goes on as a keyword search.
+func (r *search) embed(ctx context.Context, timeout time.Duration, text string) error {
+	var failed []string
+	for _, sp := range r.s.spaces {
+		vec, err := sp.query(ctx, timeout, text)
+		if err == nil {
+			r.space, r.vec = sp, vec
+			r.reason = strings.Join(failed, "; ")
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("search: %w", ctx.Err())
+		}
+		failed = append(failed, err.Error())
+	}
+	reason := cmp.Or(strings.Join(failed, "; "), "no embedder is ready")
+	if r.mode == Semantic {
+		return fmt.Errorf("search by meaning: %w: %s; use hybrid or keyword", ErrNoVectors, reason)
+	}
+	r.mode, r.reason = Keyword, reason
+	return nil
+}
+
+// analyse fills the lexical query.
+func (r *search) analyse(text string) {
+	an := analyzers.Get().(*analysis.Analyzer)
+	defer analyzers.Put(an)
+	for _, t := range an.Tokens(text) {
+		r.lexical.Add(r.s.lexical, r.s.lexicon, t.Text, t.Extra)
+	}
+}
+
+// score computes the final score of every allowed document, or of the
+// candidates when there are too many.
+func (r *search) score() {
+	if r.mode != Semantic {
+		r.s.lexical.Scores(r.scores, &r.lexical)
+	}
+	if r.mode == Keyword {
+		r.keywordScores()
+		r.raiseNamed()
+		return
+	}
+	if r.space.servers.Dims > 0 {
+		vector.Scores(r.priors, r.space.servers, r.vec, nil)
+	}
+	if r.partial = r.count > r.s.threshold; r.partial {
+		r.collect()
+		r.candidateScores()
+	} else {
+		vector.Scores(r.cosines, r.space.rows, r.vec, r.allowed)
+		r.fuseAll()
+	}
+	r.raiseNamed()
+}
+
+// raiseNamed applies the exact-name rule.
+func (r *search) raiseNamed() {
+	for _, d := range r.named.docs {
+		if r.allowed == nil || r.allowed.Test(uint(d)) {
+			r.scores[d] = raised(r.scores[d])
+		}
+	}
+}
+
+// raised is the score of a tool that the query names, given what it would be
+// otherwise: above all others, in the same order.
+func raised(s float64) float64 { return 1 - (1-s)/100 }
+
+// each calls f for every document that was scored.
+func (r *search) each(f func(doc uint32)) {
+	if r.partial {
+		for _, d := range r.candidates {
+			f(d)
+		}
+		return
+	}
+	if r.allowed == nil {
+		for d := range r.s.docs {
+			f(uint32(d))
+		}
+		return
+	}
+	for d, ok := r.allowed.NextSet(0); ok; d, ok = r.allowed.NextSet(d + 1) {
+		f(uint32(d))
+	}
+}
+
+// results cuts and formats what was scored.
+func (r *search) results() *Results {
+	res := &Results{
+		Allowed:    r.count,
+		Requested:  cmp.Or(r.q.Mode, Hybrid),
+		Mode:       r.mode,
+		Reason:     r.reason,
+		Generation: r.s.generation,
+	}
+	res.Degraded = res.Mode != res.Requested
+	if r.scratch == nil {
+		r.listed(res)
+		return res
+	}
+	if r.space != nil {
+		res.Model = r.space.model
+	}
+	r.rank(res)
+	r.judge(res)
+	return res
+}
+
+// listed answers an empty query: the allowed tools in name order.
+func (r *search) listed(res *Results) {
+	res.Total = r.count
+	for _, d := range r.s.byName {
+		if len(res.Hits) == r.limit {
+			return
+		}
+		if r.allowed == nil || r.allowed.Test(uint(d)) {
+			res.Hits = append(res.Hits, r.s.hit(d))
+		}
+	}
+}
+
+// rank fills the rows of res.
+func (r *search) rank(res *Results) {
+	floor := r.s.params.Floor
+	if r.q.MinScore != nil {
+		floor = *r.q.MinScore
+	}
+	r.top.reset(r.limit)
+	r.each(func(d uint32) {
+		score := r.scores[d]
+		if r.mode == Keyword && score == 0 {
+			return
+		}
+		if score >= floor {
+			res.Total++
+		}
+		r.top.push(d, score)
+	})
+	res.TotalIsLowerBound = r.partial
+	rows := r.diversify(r.top.sorted())
+	for _, row := range rows {
+		res.Best = max(res.Best, row.score)
+		if r.q.MinScore != nil && row.score < floor {
+			continue
+		}
+		res.Hits = append(res.Hits, r.row(row))
+	}
+}
+
+func (r *search) row(c scored) Hit {
+	h := r.s.hit(c.doc)
+	h.Score = c.score
+	if r.q.Explain {
+		e := r.explain(c.doc)
+		h.Explanation = &e
+	}
+	return h
+}
+
+// judge claims what calibration allows about the first row.
+func (r *search) judge(res *Results) {
+	t, ok := longestPrefix(r.s.params.Confidence, string(r.mode)+" "+res.Model)
+	if !ok {
+		return
+	}
+	res.Calibrated = true
+	if len(res.Hits) == 0 {
+		return
+	}
+	first := res.Hits[0].Score
+	if t.High > 0 && first >= t.High {
+		res.Confidence = "high"
+	}
+	res.WeakMatch = t.Weak > 0 && first < t.Weak
+}
+
+// longestPrefix returns the value of the longest key that key begins with.
+func longestPrefix[T any](m map[string]T, key string) (value T, ok bool) {
+	best := -1
+	for k, v := range m {
+		if len(k) > best && strings.HasPrefix(key, k) {
+			best, value, ok = len(k), v, true
+		}
+	}
+	return value, ok
+}
