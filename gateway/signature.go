@@ -8,6 +8,7 @@ import (
 
 // A schemaNode is what signatures show of a JSON Schema.
 type schemaNode struct {
+	Ref        string            `json:"$ref"`
 	Type       json.RawMessage   `json:"type"`
 	Properties json.RawMessage   `json:"properties"`
 	Required   []string          `json:"required"`
@@ -15,16 +16,44 @@ type schemaNode struct {
 	Enum       []json.RawMessage `json:"enum"`
 }
 
-func node(raw json.RawMessage) schemaNode {
-	var n schemaNode
-	// A part that is not as expected only makes the signature vaguer.
-	_ = json.Unmarshal(raw, &n)
-	return n
+// maxRefs bounds the references followed from one node, as they may lead in
+// circles.
+const maxRefs = 8
+
+// node reads raw, a part of the schema root, and follows its references
+// within root. A part that is not as expected only makes texts vaguer.
+func node(root, raw json.RawMessage) schemaNode {
+	for range maxRefs {
+		var n schemaNode
+		if json.Unmarshal(raw, &n) != nil || !strings.HasPrefix(n.Ref, "#") {
+			return n
+		}
+		raw = pointed(root, strings.TrimPrefix(n.Ref, "#"))
+	}
+	return schemaNode{}
 }
+
+// pointed is the part of root at a JSON pointer, nil if there is none.
+func pointed(root json.RawMessage, pointer string) json.RawMessage {
+	if pointer == "" {
+		return root
+	}
+	for _, step := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(root, &object) != nil {
+			return nil
+		}
+		root = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+	}
+	return root
+}
+
+// maxParameters is how many parameters a signature shows, required ones first.
+const maxParameters = 40
 
 // signature is a tool on one line: name(a: string, b?: number[]).
 func signature(name string, schema json.RawMessage) string {
-	n := node(schema)
+	n := node(schema, schema)
 	params, err := members(n.Properties)
 	if err != nil {
 		return name + "()"
@@ -35,11 +64,14 @@ func signature(name string, schema json.RawMessage) string {
 			if slices.Contains(n.Required, p.key) != required {
 				continue
 			}
+			if len(parts) == maxParameters {
+				return name + "(" + join(append(parts, "…")) + ")"
+			}
 			mark := "?"
 			if required {
 				mark = ""
 			}
-			parts = append(parts, p.key+mark+": "+typeName(p.value))
+			parts = append(parts, p.key+mark+": "+typeName(schema, p.value, 0))
 		}
 	}
 	return name + "(" + join(parts) + ")"
@@ -48,8 +80,11 @@ func signature(name string, schema json.RawMessage) string {
 // maxEnum is how many values of an enum a signature shows.
 const maxEnum = 6
 
-func typeName(raw json.RawMessage) string {
-	n := node(raw)
+// maxNesting is how many arrays deep a signature looks.
+const maxNesting = 4
+
+func typeName(root, raw json.RawMessage, depth int) string {
+	n := node(root, raw)
 	if len(n.Enum) > 0 {
 		var values []string
 		for i, v := range n.Enum {
@@ -63,8 +98,8 @@ func typeName(raw json.RawMessage) string {
 	}
 	var one string
 	if json.Unmarshal(n.Type, &one) == nil && one != "" {
-		if one == "array" && len(n.Items) > 0 {
-			return typeName(n.Items) + "[]"
+		if one == "array" && len(n.Items) > 0 && depth < maxNesting {
+			return typeName(root, n.Items, depth+1) + "[]"
 		}
 		return one
 	}
@@ -78,7 +113,7 @@ func typeName(raw json.RawMessage) string {
 // parameterNames are the property names of the object at path, as far as
 // plain properties and items lead there.
 func parameterNames(schema json.RawMessage, path []string) []string {
-	n := node(schema)
+	n := node(schema, schema)
 	for _, step := range path {
 		next := n.Items
 		if props, err := members(n.Properties); err == nil {
@@ -88,7 +123,7 @@ func parameterNames(schema json.RawMessage, path []string) []string {
 				}
 			}
 		}
-		n = node(next)
+		n = node(schema, next)
 	}
 	props, err := members(n.Properties)
 	if err != nil {

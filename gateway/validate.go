@@ -110,9 +110,10 @@ func (a anyString) String() string        { return string(a) }
 // when they do not. A schema that is no valid schema allows every object.
 func (g *Gateway) check(name string, schema, arguments json.RawMessage) error {
 	s, err := g.schemas.get(schema)
-	if errors.Is(err, errRemoteRef) {
+	var remote *jsonschema.LoadURLError
+	if errors.As(err, &remote) {
 		return &callError{
-			msg:  fmt.Sprintf("execute_tool %s: its input schema cannot be used: %v", name, err),
+			msg:  fmt.Sprintf("execute_tool %s: its input schema cannot be used: %v", name, remote.Err),
 			hint: "this tool cannot be executed until its server sends a self-contained schema",
 		}
 	}
@@ -125,7 +126,7 @@ func (g *Gateway) check(name string, schema, arguments json.RawMessage) error {
 		return &callError{msg: fmt.Sprintf("execute_tool %s: arguments: %v", name, err), hint: "give arguments as a JSON object"}
 	}
 	var invalid *jsonschema.ValidationError
-	if err := s.Validate(value); !errors.As(err, &invalid) {
+	if err := s.Validate(value); !errors.As(err, &invalid) || isEndless(invalid) {
 		return nil
 	}
 	problems := describeProblems(invalid, schema)
@@ -161,6 +162,15 @@ func describeProblems(e *jsonschema.ValidationError, schema json.RawMessage) []s
 		problems = append(problems[:maxProblems:maxProblems], more)
 	}
 	return problems
+}
+
+// isEndless says that a schema refers to itself without end, which makes it
+// no schema.
+func isEndless(e *jsonschema.ValidationError) bool {
+	if _, ok := e.ErrorKind.(*kind.RefCycle); ok {
+		return true
+	}
+	return slices.ContainsFunc(e.Causes, isEndless)
 }
 
 // isChoice says that an error's causes are alternatives, of which listing all

@@ -10,19 +10,21 @@ import (
 )
 
 // didYouMean is `; did you mean "x"?` for the candidate nearest to name, or
-// nothing when none is near.
+// nothing when none is near: at most half of name differs, or one contains
+// the other.
 func didYouMean(name string, candidates []string) string {
-	best, at := "", len(name)/2+1
+	if name == "" {
+		return ""
+	}
+	best, least := "", 0
 	for _, c := range candidates {
 		d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c))
-		if strings.Contains(c, name) || strings.Contains(name, c) {
-			d = min(d, at-1)
-		}
-		if d < at {
-			best, at = c, d
+		near := d <= len(name)/2 || strings.Contains(c, name) || strings.Contains(name, c)
+		if near && (best == "" || d < least) {
+			best, least = c, d
 		}
 	}
-	if best == "" || name == "" {
+	if best == "" {
 		return ""
 	}
 	return `; did you mean "` + best + `"?`
