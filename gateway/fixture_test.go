@@ -1,0 +1,110 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/index"
+)
+
+// catalog is what three servers list, in the order of their names.
+var catalog = map[string][]string{
+	"analytics": {
+		`{"name":"csv_analyzer","title":"CSV Analyzer","description":"Analyze CSV files and generate statistical insights. Works on files up to 1 GB.","inputSchema":{"type":"object","properties":{"file_url":{"type":"string","description":"URL to the CSV file"},"columns":{"type":"array","items":{"type":"string"}},"output_format":{"type":"string","enum":["json","markdown"]}},"required":["file_url"],"additionalProperties":false},"outputSchema":{"type":"object","properties":{"mean":{"type":"number"}}},"annotations":{"readOnlyHint":true,"vendorHint":12345678901234567890},"_meta":{"category":"Data Processing","tags":["data","csv"],"examples":[{"description":"Analyze sales","arguments":{"file_url":"https://example.com/sales.csv"}}]}}`,
+		`{"name":"chart_generator","description":"Draw a chart from a table of numbers.","inputSchema":{"type":"object","properties":{"rows":{"type":"array"}}},"_meta":{"category":"Data Processing","tags":["data"]}}`,
+		`{"name":"remote_schema","description":"Tool whose schema refers elsewhere.","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://example.com/schema.json"}}}}`,
+	},
+	"files": {
+		`{"name":"read_file","description":"Read a text file.","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]},"_meta":{"category":"File Operations","tags":["fs"]}}`,
+		`{"name":"write_file","description":"Write text to a file.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"text":{"type":"string"}},"required":["path","text"]},"_meta":{"category":"File Operations","tags":["fs"]}}`,
+		`{"name":"search","description":"Search for files by name.","inputSchema":{"type":"object","properties":{"pattern":{"type":"string"}}},"_meta":{"category":"File Operations"}}`,
+	},
+	"github": {
+		`{"name":"create_issue","description":"Open a new issue in a repository.","inputSchema":{"type":"object","properties":{"title":{"type":"string"},"body":{"type":"string"}},"required":["title"]},"annotations":{"idempotentHint":true},"_meta":{"category":"Code"}}`,
+		`{"name":"list_pull_requests","description":"List the pull requests of a repository.","inputSchema":{"type":"object","properties":{"state":{"enum":["open","closed"]}}},"_meta":{"category":"Code"}}`,
+		`{"name":"search","description":"Search code, issues and repositories.","inputSchema":null}`,
+	},
+	"vault": {
+		`{"name":"read_secret","description":"Read a secret from the vault.","inputSchema":{"type":"object"},"_meta":{"category":"Secrets","tags":["secret"]}}`,
+	},
+}
+
+// newGateway is a gateway over catalog; the scope hides the server vault.
+func newGateway(t testing.TB, calls Caller, o Options) *Gateway {
+	t.Helper()
+	ix := openIndex(t)
+	if o.Scope == nil {
+		o.Scope = func(tool *index.Tool) bool { return tool.Server != "vault" }
+	}
+	g := New(ix, calls, o)
+	for _, server := range sortedKeys(catalog) {
+		var l upstream.Listing
+		for _, raw := range catalog[server] {
+			l.Tools = append(l.Tools, json.RawMessage(raw))
+		}
+		diff, err := g.Sync(t.Context(), server, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(diff.Added) != len(l.Tools) {
+			t.Fatalf("added %v of %d tools of %s: %v", diff.Added, len(l.Tools), server, diff.Warnings)
+		}
+	}
+	return g
+}
+
+// A callerFunc is a Caller of one function.
+type callerFunc func(ctx context.Context, r upstream.Request) (upstream.Result, error)
+
+func (f callerFunc) Call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
+	return f(ctx, r)
+}
+
+// ask calls a meta-tool and decodes its object.
+func ask(t testing.TB, g *Gateway, tool, args string) map[string]any {
+	t.Helper()
+	a := g.Call(t.Context(), tool, json.RawMessage(args))
+	if a.IsError {
+		t.Fatalf("%s %s: %s", tool, args, a.JSON)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(a.JSON, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// fail calls a meta-tool that must answer with an error, and returns its
+// object.
+func fail(t testing.TB, g *Gateway, tool, args string) (msg, hint string) {
+	t.Helper()
+	a := g.Call(t.Context(), tool, json.RawMessage(args))
+	var out struct{ Error, Hint string }
+	if err := json.Unmarshal(a.JSON, &out); err != nil {
+		t.Fatalf("%s: %v", a.JSON, err)
+	}
+	if !a.IsError || out.Error == "" {
+		t.Fatalf("%s %s gave %s, want an error", tool, args, a.JSON)
+	}
+	return out.Error, out.Hint
+}
+
+// names are the qualified names of an answer's tools.
+func names(answer map[string]any) []string {
+	var out []string
+	for _, r := range answer["tools"].([]any) {
+		out = append(out, r.(map[string]any)["qualified_name"].(string))
+	}
+	return out
+}
+
+func wantNames(t *testing.T, got []string, want string) {
+	t.Helper()
+	if !slices.Equal(got, strings.Fields(want)) {
+		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
+	}
+}
