@@ -41,20 +41,21 @@ func (a *args) read(raw json.RawMessage, keys []string) {
 		if slices.Contains(keys, key) {
 			continue
 		}
-		what := "argument"
-		if a.prefix != "" {
-			what = "filter"
-		}
-		a.fail(fmt.Sprintf("unknown %s %q%s", what, key, didYouMean(key, keys)), a.usage(keys))
+		a.fail(fmt.Sprintf("unknown %s %q%s", strings.TrimSuffix(a.group(), "s"), key, didYouMean(key, keys)), a.usage(keys))
 		return
 	}
 }
 
-func (a *args) usage(keys []string) string {
-	if a.prefix != "" {
-		return "the filters are " + join(keys)
+// group is what the keys are called together: arguments, filters, options.
+func (a *args) group() string {
+	if a.prefix == "" {
+		return "arguments"
 	}
-	return "its arguments are " + join(keys)
+	return strings.TrimSuffix(a.prefix, ".")
+}
+
+func (a *args) usage(keys []string) string {
+	return "the " + a.group() + " are " + join(keys)
 }
 
 // fail records the first error.
@@ -83,10 +84,16 @@ func (a *args) get(key, kind string) (json.RawMessage, bool) {
 		return nil, false
 	}
 	if got != kind {
-		a.wrongType(key, withArticle(kind), raw)
+		a.wrongType(key, wanted[kind], raw)
 		return nil, false
 	}
 	return raw, true
+}
+
+// wanted says in messages what each kind means here.
+var wanted = map[string]string{
+	"string": "a string", "boolean": "true or false", "number": "a number",
+	"array": `an array of strings such as ["a","b"]`, "object": "an object",
 }
 
 func (a *args) wrongType(key, want string, raw json.RawMessage) {
@@ -136,6 +143,13 @@ func (a *args) flag(key string, otherwise bool) bool {
 // A span is the range of a whole number and what it is when absent.
 type span struct{ min, max, otherwise int }
 
+func (s span) String() string {
+	if s.max == math.MaxInt32 {
+		return fmt.Sprintf("%d or more", s.min)
+	}
+	return fmt.Sprintf("%d to %d", s.min, s.max)
+}
+
 func (a *args) integer(key string, s span) int {
 	raw, ok := a.get(key, "number")
 	if !ok {
@@ -147,8 +161,7 @@ func (a *args) integer(key string, s span) int {
 		return s.otherwise
 	}
 	if f < float64(s.min) || f > float64(s.max) {
-		a.fail(fmt.Sprintf("%s%s: %s is out of range", a.prefix, key, raw),
-			fmt.Sprintf("%s is %d to %d", key, s.min, s.max))
+		a.fail(fmt.Sprintf("%s%s: %s is out of range", a.prefix, key, raw), key+" is "+s.String())
 		return s.otherwise
 	}
 	return int(f)
@@ -175,7 +188,7 @@ func (a *args) list(key string) []string {
 	}
 	var values []string
 	if err := json.Unmarshal(raw, &values); err != nil {
-		a.wrongType(key, "an array of strings", raw)
+		a.wrongType(key, wanted["array"], raw)
 		return nil
 	}
 	return values

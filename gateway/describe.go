@@ -94,7 +94,7 @@ func (g *Gateway) describe(hit index.Hit) (*description, error) {
 	}
 	return &description{
 		ID: hit.ID, Name: t.Name, Qualified: t.QualifiedName(), Title: t.Title, Description: t.Description,
-		InputSchema: obj.inputSchema(), OutputSchema: obj.OutputSchema, Annotations: obj.Annotations,
+		InputSchema: obj.input, OutputSchema: obj.OutputSchema, Annotations: obj.Annotations,
 		Tags: tags, Category: hit.Category,
 		Server:    serverAbout{Name: t.Server, Description: g.serverDescription(t.Server)},
 		CreatedAt: timestamp(t.FirstSeen), Inexecutable: t.Inexecutable, Warnings: t.Warnings,
@@ -103,9 +103,12 @@ func (g *Gateway) describe(hit index.Hit) (*description, error) {
 
 // A toolObject is what of an upstream's tool object is shown or obeyed.
 type toolObject struct {
-	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema"`
 	Annotations  json.RawMessage `json:"annotations"`
+
+	// input is the verbatim schema, or one that allows any object where the
+	// upstream's is missing or no object.
+	input json.RawMessage
 }
 
 func (g *Gateway) object(hit index.Hit) (toolObject, error) {
@@ -113,20 +116,11 @@ func (g *Gateway) object(hit index.Hit) (toolObject, error) {
 	if err != nil {
 		return toolObject{}, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
 	}
-	var obj toolObject
+	obj := toolObject{input: index.InputSchema(raw).JSON}
 	if err := json.Unmarshal(raw, &obj); err != nil {
 		return toolObject{}, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
 	}
 	return obj, nil
-}
-
-// inputSchema is the verbatim schema, or one that allows any object where the
-// upstream's is missing or no object.
-func (o toolObject) inputSchema() json.RawMessage {
-	if jsonKind(o.InputSchema) != "object" || string(o.InputSchema) == "{}" {
-		return json.RawMessage(`{"type":"object"}`)
-	}
-	return o.InputSchema
 }
 
 func metricsOf(m index.Metrics) *toolMetrics {

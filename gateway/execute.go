@@ -88,7 +88,7 @@ func (g *Gateway) prepare(raw json.RawMessage) (*execution, error) {
 	if g.opts.SkipValidation {
 		return x, nil
 	}
-	return x, g.check(x.name, obj.inputSchema(), arguments)
+	return x, g.check(x.name, obj.input, arguments)
 }
 
 func (g *Gateway) timeout(server string, ms int) time.Duration {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/tooldex/tooldex/index"
 )
@@ -23,12 +24,9 @@ type pagination struct {
 	HasPrevious bool `json:"has_previous"`
 }
 
-// maxPage keeps page × page_size far from overflow.
-const maxPage = 1 << 30
-
 func (g *Gateway) listTools(_ context.Context, raw json.RawMessage, _ caller) (*Answer, error) {
 	a := readArgs("list_tools", raw, "page", "page_size", "sort_by", "sort_order", "filters", "include_schemas")
-	page := a.integer("page", span{1, maxPage, 1})
+	page := a.integer("page", span{1, math.MaxInt32, 1})
 	size := a.integer("page_size", span{1, 100, 20})
 	sort := index.SortKey(a.oneOf("sort_by", "name", "created_at", "execution_count", "success_rate", "category"))
 	descending := a.oneOf("sort_order", "asc", "desc") == "desc"

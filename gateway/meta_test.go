@@ -47,7 +47,7 @@ func TestSearchFilters(t *testing.T) {
 		{`{"tags":["data"],"exclude_tags":["csv"]}`, "analytics/chart_generator"},
 		{`{"servers":["github"]}`, "github/create_issue github/list_pull_requests github/search"},
 		{`{"category":"code"}`, "github/create_issue github/list_pull_requests"},
-		{`{"category":"Code","categories":["data processing"]}`, "analytics/chart_generator analytics/csv_analyzer github/create_issue github/list_pull_requests"},
+		{`{"category":"Code","categories":["data processing"]}`, "analytics/chart_generator github/create_issue analytics/csv_analyzer github/list_pull_requests"},
 		{`{"name_pattern":"^search$"}`, "files/search github/search"},
 		{`{"description_contains":"A FILE"}`, "files/write_file"},
 		{`{"has_examples":true}`, "analytics/csv_analyzer"},
@@ -128,7 +128,7 @@ func TestListPages(t *testing.T) {
 			break
 		}
 	}
-	wantNames(t, all, "analytics/chart_generator analytics/csv_analyzer analytics/remote_schema files/read_file files/search files/write_file github/create_issue github/list_pull_requests github/search")
+	wantNames(t, all, "analytics/chart_generator github/create_issue analytics/csv_analyzer github/list_pull_requests files/read_file analytics/remote_schema files/search github/search files/write_file")
 }
 
 func TestListSorts(t *testing.T) {
@@ -139,11 +139,11 @@ func TestListSorts(t *testing.T) {
 	}
 	ask(t, g, "execute_tool", `{"tool_name":"github/list_pull_requests","arguments":{}}`)
 	for _, tt := range []struct{ args, first string }{
-		{`{"sort_by":"name","sort_order":"desc"}`, "github/search"},
+		{`{"sort_by":"name","sort_order":"desc"}`, "files/write_file"},
 		{`{"sort_by":"execution_count","sort_order":"desc"}`, "files/read_file"},
 		{`{"sort_by":"success_rate"}`, "files/read_file"},
 		{`{"sort_by":"category"}`, "github/create_issue"},
-		{`{"sort_by":"created_at"}`, "analytics/chart_generator"},
+		{`{"sort_by":"created_at","filters":{"name_pattern":"^search$"}}`, "files/search"},
 	} {
 		if got := names(ask(t, g, "list_tools", tt.args))[0]; got != tt.first {
 			t.Errorf("%s: first is %s, want %s", tt.args, got, tt.first)

@@ -141,7 +141,7 @@ func (g *Gateway) rows(hits []index.Hit, o rowOptions) ([]row, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.InputSchema, r.OutputSchema = obj.inputSchema(), obj.OutputSchema
+			r.InputSchema, r.OutputSchema = obj.input, obj.OutputSchema
 		}
 		rows = append(rows, r)
 	}
