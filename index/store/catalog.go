@@ -1,0 +1,386 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// A Key names one stored server: a server name at one connection.
+type Key [16]byte
+
+// An ID is a tool's identity within its server.
+type ID [6]byte
+
+// Key is the key of the server name at the connection that source describes.
+// It is a keyed hash, so that the store never holds what source says.
+func (s *Store) Key(name, source string) Key {
+	mac := hmac.New(sha256.New, s.key)
+	fmt.Fprintf(mac, "server\x00%s\x00%s", name, source)
+	return Key(mac.Sum(nil)[:16])
+}
+
+// A Server is what is stored of one server beside its tools.
+type Server struct {
+	Key        Key       `json:"-"`
+	Name       string    `json:"name"`
+	Listed     time.Time `json:"listed"`     // when its tools were last replaced or confirmed
+	Seen       time.Time `json:"seen"`       // when a configuration last named it
+	Generation uint64    `json:"generation"` // of the store when its tools last changed
+	Warnings   []string  `json:"warnings,omitempty"`
+	Damaged    bool      `json:"-"` // the record was damaged; only Key and Generation 0 are known
+}
+
+// An Entry is one tool as it is stored.
+type Entry struct {
+	ID        ID
+	Sum       [16]byte   // identifies Head and Raw together
+	Texts     [][32]byte // hashes of the texts whose vectors the tool needs, at most 255
+	Head      []byte     // what is resident of the tool, the caller's encoding
+	Terms     []byte     // the analysis of the tool, nil if it is not stored or damaged
+	Raw       []byte     // the tool object; Load leaves it nil
+	FirstSeen time.Time  // when the tool was first seen; a stored time wins
+}
+
+// Counters number the changes of one file.
+type Counters struct {
+	File       uint64 // identifies the file; another one has other numbers
+	Generation uint64 // of the catalog
+	Recorded   uint64 // of the metrics
+}
+
+// Counters reads them, trying for the lock once: a poller comes back anyway.
+func (s *Store) Counters(ctx context.Context) (Counters, error) {
+	var c Counters
+	err := s.view(ctx, 0, func(tx *bbolt.Tx) error {
+		c = counters(tx)
+		return nil
+	})
+	return c, err
+}
+
+func counters(tx *bbolt.Tx) (c Counters) {
+	m := in(tx, "meta")
+	c.File, _ = m.uint64("id")
+	c.Generation, _ = m.uint64("generation")
+	c.Recorded, _ = m.uint64("recorded")
+	return c
+}
+
+// bump adds one to a counter. One that is damaged goes on from the
+// nanoseconds of the clock, above anything it can have counted.
+func bump(meta bucket, name string) error {
+	n, found := meta.uint64(name)
+	if !found {
+		n = uint64(time.Now().UnixNano())
+	}
+	return meta.putUint64(name, n+1)
+}
+
+// Servers returns the record of every stored server, in no order.
+func (s *Store) Servers(ctx context.Context) ([]Server, Counters, error) {
+	var all []Server
+	var c Counters
+	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
+		all, c = servers(tx), counters(tx)
+		return nil
+	})
+	return all, c, err
+}
+
+func servers(tx *bbolt.Tx) (all []Server) {
+	in(tx, "servers").each(nil, func(k, p []byte, whole bool) bool {
+		if len(k) == len(Key{}) {
+			all = append(all, decodeServer(Key(k), p, whole))
+		}
+		return true
+	})
+	return all
+}
+
+func decodeServer(key Key, payload []byte, whole bool) Server {
+	sv := Server{}
+	if !whole || json.Unmarshal(payload, &sv) != nil {
+		sv = Server{Damaged: true}
+	}
+	sv.Key = key
+	return sv
+}
+
+// A Change is one server's new list of tools.
+type Change struct {
+	Server Server // Generation is set by Replace
+	Tools  []Entry
+}
+
+// Replace stores c's tools as all the tools of its server, in one
+// transaction that writes only what differs.
+func (s *Store) Replace(ctx context.Context, c Change) (Counters, error) {
+	var now Counters
+	err := s.update(ctx, func(tx *bbolt.Tx) error {
+		meta := in(tx, "meta")
+		if err := bump(meta, "generation"); err != nil {
+			return err
+		}
+		now = counters(tx)
+		c.Server.Generation = now.Generation
+		if err := in(tx, "servers").putJSON(c.Server.Key[:], c.Server); err != nil {
+			return err
+		}
+		return replaceTools(tx, c)
+	})
+	return now, err
+}
+
+func replaceTools(tx *bbolt.Tx, c Change) error {
+	tools, terms := in(tx, "tools"), in(tx, "terms")
+	keep := make(map[ID]bool, len(c.Tools))
+	for i := range c.Tools {
+		keep[c.Tools[i].ID] = true
+		if err := putTool(tools, terms, c.Server.Key, &c.Tools[i]); err != nil {
+			return err
+		}
+	}
+	gone := func(k []byte) bool { return !keep[idOf(k)] }
+	for _, kind := range []byte("hr") {
+		if _, err := tools.deleteAll(toolPrefix(kind, c.Server.Key), gone); err != nil {
+			return err
+		}
+	}
+	_, err := terms.deleteAll(c.Server.Key[:], gone)
+	return err
+}
+
+// putTool writes what differs of one tool.
+func putTool(tools, terms bucket, server Key, e *Entry) error {
+	head, raw := toolKey('h', server, e.ID), toolKey('r', server, e.ID)
+	stored, _ := tools.get(head)
+	_, rawWhole := tools.get(raw)
+	if len(stored) < 16 || [16]byte(stored) != e.Sum || !rawWhole || tools.Get(raw) == nil {
+		if err := errors.Join(tools.put(head, e.frame()), tools.put(raw, e.Raw)); err != nil {
+			return err
+		}
+	}
+	first := toolKey('f', server, e.ID)
+	if t, _ := tools.get(first); t == nil {
+		if err := tools.put(first, encodeTime(e.FirstSeen)); err != nil {
+			return err
+		}
+	}
+	analysis := head[1:]
+	if old, whole := terms.get(analysis); whole && old != nil && bytes.Equal(old, e.Terms) {
+		return nil
+	}
+	return terms.put(analysis, e.Terms)
+}
+
+// frame is the payload of the tool's h record.
+func (e *Entry) frame() []byte {
+	p := append(make([]byte, 0, 17+32*len(e.Texts)+len(e.Head)), e.Sum[:]...)
+	p = append(p, byte(len(e.Texts)))
+	for _, t := range e.Texts {
+		p = append(p, t[:]...)
+	}
+	return append(p, e.Head...)
+}
+
+// unframe reads the payload of an h record; Head aliases p.
+func (e *Entry) unframe(p []byte) bool {
+	if len(p) < 17 || len(p) < 17+32*int(p[16]) {
+		return false
+	}
+	e.Sum = [16]byte(p)
+	n := int(p[16])
+	e.Texts = make([][32]byte, n)
+	for i := range e.Texts {
+		e.Texts[i] = [32]byte(p[17+32*i:])
+	}
+	e.Head = p[17+32*n:]
+	return true
+}
+
+// Raw returns the stored object of a tool, nil if there is none. One that is
+// damaged is an error that wraps ErrDamaged.
+func (s *Store) Raw(ctx context.Context, server Key, id ID) ([]byte, error) {
+	var raw []byte
+	damaged := false
+	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
+		p, whole := in(tx, "tools").get(toolKey('r', server, id))
+		raw, damaged = bytes.Clone(p), !whole
+		return nil
+	})
+	if err == nil && damaged {
+		return nil, fmt.Errorf("read store %s: tool %x: %w", s.path, id, ErrDamaged)
+	}
+	return raw, err
+}
+
+// FirstSeen returns when those of ids that are known were first seen, also of
+// tools that are gone.
+func (s *Store) FirstSeen(ctx context.Context, server Key, ids []ID) (map[ID]time.Time, error) {
+	seen := make(map[ID]time.Time)
+	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
+		tools := in(tx, "tools")
+		for _, id := range ids {
+			if p, _ := tools.get(toolKey('f', server, id)); p != nil {
+				seen[id] = decodeTime(p)
+			}
+		}
+		return nil
+	})
+	return seen, err
+}
+
+// Touch records that a configuration names the servers, and when they were
+// last confirmed, without changing the generation. A server that is not
+// stored is passed over.
+func (s *Store) Touch(ctx context.Context, now time.Time, listed map[Key]time.Time) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		b := in(tx, "servers")
+		for key, t := range listed {
+			p, whole := b.get(key[:])
+			sv := decodeServer(key, p, whole)
+			if sv.Damaged || p == nil {
+				continue
+			}
+			sv.Seen = now
+			if !t.IsZero() {
+				sv.Listed = t
+			}
+			if err := b.putJSON(key[:], sv); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Drop forgets the servers and everything stored under them.
+func (s *Store) Drop(ctx context.Context, keys []Key) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		for _, k := range keys {
+			if err := dropServer(tx, k); err != nil {
+				return err
+			}
+		}
+		return bump(in(tx, "meta"), "generation")
+	})
+}
+
+func dropServer(tx *bbolt.Tx, k Key) error {
+	for _, kind := range []byte("hrf") {
+		if _, err := in(tx, "tools").deleteAll(toolPrefix(kind, k), nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"terms", "metrics", "servers"} {
+		if _, err := in(tx, name).deleteAll(k[:], nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func toolPrefix(kind byte, server Key) []byte {
+	return append([]byte{kind}, server[:]...)
+}
+
+func toolKey(kind byte, server Key, id ID) []byte {
+	return append(toolPrefix(kind, server), id[:]...)
+}
+
+// idOf is the tool's id at the end of a key; a key that is too short has none.
+func idOf(k []byte) (id ID) {
+	if len(k) >= len(id) {
+		copy(id[:], k[len(k)-len(id):])
+	}
+	return id
+}
+
+// Metrics count one tool's executions.
+type Metrics struct {
+	Total, Failed int64
+	Time          time.Duration // summed
+	Last          time.Time
+}
+
+// Add adds what was counted elsewhere.
+func (m *Metrics) Add(d Metrics) {
+	m.Total += d.Total
+	m.Failed += d.Failed
+	m.Time += d.Time
+	if d.Last.After(m.Last) {
+		m.Last = d.Last
+	}
+}
+
+func (m Metrics) encode() []byte {
+	p := make([]byte, 0, 32)
+	for _, n := range []int64{m.Total, m.Failed, int64(m.Time), stamp(m.Last)} {
+		p = binary.LittleEndian.AppendUint64(p, uint64(n))
+	}
+	return p
+}
+
+func decodeMetrics(p []byte) (m Metrics, ok bool) {
+	if len(p) != 32 {
+		return m, false
+	}
+	at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(p[8*i:])) }
+	return Metrics{Total: at(0), Failed: at(1), Time: time.Duration(at(2)), Last: unstamp(at(3))}, true
+}
+
+// A Ref names one tool of one server.
+type Ref struct {
+	Server Key
+	ID     ID
+}
+
+func (r Ref) key() []byte { return append(r.Server[:len(r.Server):len(r.Server)], r.ID[:]...) }
+
+// AddMetrics adds deltas to what is stored.
+func (s *Store) AddMetrics(ctx context.Context, deltas map[Ref]Metrics) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		b := in(tx, "metrics")
+		for ref, d := range deltas {
+			p, whole := b.get(ref.key())
+			m, ok := decodeMetrics(p)
+			if !whole || p != nil && !ok {
+				s.note("store %s: the metrics of tool %x were damaged and start anew", s.path, ref.ID)
+			}
+			m.Add(d)
+			if err := b.put(ref.key(), m.encode()); err != nil {
+				return err
+			}
+		}
+		return bump(in(tx, "meta"), "recorded")
+	})
+}
+
+// Metrics reads the metrics of the servers' tools.
+func (s *Store) Metrics(ctx context.Context, servers []Key) (map[Ref]Metrics, error) {
+	all := make(map[Ref]Metrics)
+	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
+		for _, server := range servers {
+			in(tx, "metrics").each(server[:], func(k, p []byte, whole bool) bool {
+				m, ok := decodeMetrics(p)
+				if whole && ok {
+					all[Ref{server, idOf(k)}] = m
+				} else {
+					s.note("store %s: the metrics of tool %x are damaged and start anew", s.path, idOf(k))
+				}
+				return true
+			})
+		}
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// Check reads the whole store of the folder dir and returns what is wrong
+// with it, one sentence each; a folder without a store has nothing wrong.
+//
+// bbolt's own pages carry no checksum. Most damage to them is found and told,
+// but some ends the process: call Check in a child process.
+func Check(dir string) ([]string, error) {
+	s := &Store{dir: dir, path: filepath.Join(dir, "store.db"), writer: make(chan struct{}, 1)}
+	s.o = Options{ReadOnly: true, ReadWait: defaultReadWait, format: Format}
+	var found []string
+	err := s.session(context.Background(), s.o.ReadWait, true, func(db *bbolt.DB) error {
+		return db.View(func(tx *bbolt.Tx) error {
+			found = checkPages(tx)
+			if len(found) > 0 {
+				return nil // values on broken pages are not worth reading
+			}
+			if err := s.admit(tx); err != nil {
+				return err
+			}
+			found = checkValues(tx)
+			return nil
+		})
+	})
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, ErrDamaged), errors.Is(err, ErrNewer):
+		return append(found, err.Error()), nil
+	}
+	return found, err
+}
+
+// MoveAside moves the store of dir to store.damaged-N and returns that name.
+// The next Open makes an empty one.
+func MoveAside(dir string) (string, error) {
+	s := &Store{dir: dir, path: filepath.Join(dir, "store.db"), o: Options{WriteWait: defaultWriteWait}}
+	unlock, err := s.lock(context.Background())
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return s.moveAside()
+}
+
+func checkPages(tx *bbolt.Tx) (found []string) {
+	const most = 20 // one broken page breaks thousands below it
+	for err := range tx.Check() {
+		if len(found) < most {
+			found = append(found, fmt.Sprintf("page structure: %v", err))
+		}
+	}
+	return found
+}
+
+func checkValues(tx *bbolt.Tx) (found []string) {
+	for _, name := range buckets {
+		b := in(tx, name)
+		b.each(nil, func(k, p []byte, whole bool) bool {
+			if !whole {
+				found = append(found, fmt.Sprintf("bucket %s: the value under %q is damaged", name, k))
+			} else if !sound(name, k, p) {
+				found = append(found, fmt.Sprintf("bucket %s: the value under %q does not decode", name, k))
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// sound says whether a whole value is what its bucket holds.
+func sound(name string, k, p []byte) bool {
+	switch name {
+	case "servers":
+		return len(k) == len(Key{}) && json.Valid(p)
+	case "vectors":
+		return len(k) == len(Space{})+32 && len(p) > 0 && len(p)%4 == 0
+	case "metrics":
+		_, ok := decodeMetrics(p)
+		return ok && len(k) == len(Key{})+len(ID{})
+	case "terms":
+		return len(k) == len(Key{})+len(ID{})
+	case "tools":
+		return len(k) == 1+len(Key{})+len(ID{}) && soundTool(k[0], p)
+	}
+	return true
+}
+
+func soundTool(kind byte, p []byte) bool {
+	switch kind {
+	case 'h':
+		return new(Entry).unframe(p)
+	case 'f':
+		return len(p) == 8
+	}
+	return kind == 'r'
+}

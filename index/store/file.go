@@ -1,0 +1,242 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// maxSize is a size that no catalog reaches, but a damaged list of free pages
+// does.
+const maxSize = 64 << 30
+
+// errMoved reports that the file was moved aside between opening and locking.
+var errMoved = errors.New("file was replaced")
+
+// session opens the file, runs fn and closes it. It waits for the lock up to
+// wait, trying once in any case.
+func (s *Store) session(ctx context.Context, wait time.Duration, readOnly bool, fn func(*bbolt.DB) error) error {
+	deadline := time.Now().Add(wait)
+	for {
+		err := s.try(readOnly, fn)
+		if !errors.Is(err, berrors.ErrTimeout) && !errors.Is(err, errMoved) {
+			return err
+		}
+		if err := pause(ctx, deadline); err != nil {
+			return err
+		}
+	}
+}
+
+// try is one attempt at a session. bbolt trusts its own pages: what it does
+// on a damaged one, a panic or a fault in the mapped memory, becomes
+// ErrDamaged here. (A cycle of pages still ends the process; see Check.)
+func (s *Store) try(readOnly bool, fn func(*bbolt.DB) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	var file *os.File
+	defer func() {
+		if r := recover(); r != nil {
+			// The database's own locks may be held for ever, so that Close
+			// would hang. The mapping stays until the process ends, and
+			// would keep the file locked.
+			if file != nil {
+				_ = errors.Join(unlock(file), file.Close())
+			}
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	db, err := bbolt.Open(s.path, 0o600, &bbolt.Options{
+		ReadOnly: readOnly, Timeout: 1, NoStatistics: true, MaxSize: maxSize,
+		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
+			var err error
+			file, err = openNonEmpty(path, flag&^os.O_CREATE, mode)
+			return file, err
+		},
+	})
+	if err != nil {
+		return classify(err)
+	}
+	err = s.verifyFile(db, file)
+	if err == nil {
+		err = fn(db)
+	}
+	// A page says that a value is a bucket, or that a page far out is free.
+	if errors.Is(err, berrors.ErrIncompatibleValue) || errors.Is(err, berrors.ErrMaxSizeReached) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return errors.Join(err, db.Close())
+}
+
+// openNonEmpty keeps bbolt from making an empty file a database: create is
+// the one place where that happens, and an empty file is what a full disk or
+// a damaged file system leaves.
+func openNonEmpty(path string, flag int, mode os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, flag, mode)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || info.Size() > 0 {
+		return f, err
+	}
+	return nil, errors.Join(errors.New("the file is empty"), f.Close())
+}
+
+// classify tells a file that is no database from one that cannot be had.
+func classify(err error) error {
+	var path *os.PathError
+	if errors.Is(err, berrors.ErrTimeout) || errors.As(err, &path) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+// verifyFile finds out a file that was moved aside meanwhile, and one that is
+// shorter than its own pages say, which would fault when they are read.
+func (s *Store) verifyFile(db *bbolt.DB, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if at, err := os.Stat(s.path); err != nil || !os.SameFile(info, at) {
+		return errMoved
+	}
+	return db.View(func(tx *bbolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("%w: truncated to %d of %d bytes", ErrDamaged, info.Size(), tx.Size())
+		}
+		return nil
+	})
+}
+
+// prepareFile creates the file if there is none, upgrades an older one and
+// moves one aside that probe finds damaged.
+func (s *Store) prepareFile(ctx context.Context, probe func(context.Context) error) error {
+	err := probe(ctx)
+	if err == nil || errors.Is(err, ErrNewer) || s.o.ReadOnly {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return s.wrap("open", err)
+	}
+	unlock, lerr := s.lock(ctx)
+	if lerr != nil {
+		return s.wrap("open", lerr)
+	}
+	defer unlock()
+	err = probe(ctx) // another process may have done it meanwhile
+	if errors.Is(err, ErrDamaged) {
+		err = s.replaceDamaged(err)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		err = s.create()
+	}
+	if errors.Is(err, errOlder) {
+		err = s.upgrade(ctx)
+	}
+	return s.wrap("open", err)
+}
+
+// probe opens the file and looks at its format.
+func (s *Store) probe(ctx context.Context) error {
+	return s.session(ctx, s.o.ReadWait, true, func(db *bbolt.DB) error { return db.View(s.admit) })
+}
+
+// create makes an empty store under another name and moves it into place, so
+// that nobody ever meets half a file. The caller holds store.lock.
+func (s *Store) create() error {
+	temp := filepath.Join(s.dir, fmt.Sprintf("store.new-%d", os.Getpid()))
+	defer os.Remove(temp) // gone after the rename
+	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	db, err := bbolt.Open(temp, 0o600, nil)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(db.Update(s.initialise), db.Close()); err != nil {
+		return err
+	}
+	return rename(temp, s.path)
+}
+
+func (s *Store) initialise(tx *bbolt.Tx) error {
+	for _, name := range buckets {
+		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+			return err
+		}
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // crypto/rand never fails
+	m := in(tx, "meta")
+	return errors.Join(
+		m.put([]byte("format"), binary.LittleEndian.AppendUint32(nil, s.o.format)),
+		m.put([]byte("id"), id[:]),
+		m.putUint64("generation", 0),
+		m.putUint64("recorded", 0))
+}
+
+// rename moves a file into place and makes the move itself durable where the
+// system can sync a folder.
+func rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	d, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	_ = d.Sync() // not every system can
+	return nil
+}
+
+// folderKey reads the folder's random key and makes it if there is none. It
+// lives beside the store, so that a damaged store does not lose it.
+func (s *Store) folderKey() ([]byte, error) {
+	path := filepath.Join(s.dir, "folder.key")
+	data, err := os.ReadFile(path)
+	if err == nil && len(data) == 36 && crc32.Checksum(data[:32], castagnoli) == binary.LittleEndian.Uint32(data[32:]) {
+		return data[:32], nil
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // crypto/rand never fails
+	if s.o.ReadOnly {
+		return key, nil // nothing stored can be told apart without the key
+	}
+	unlock, lerr := s.lock(context.Background())
+	if lerr != nil {
+		return nil, s.wrap("open", lerr)
+	}
+	defer unlock()
+	if again, rerr := os.ReadFile(path); rerr == nil && string(again) != string(data) {
+		return s.folderKey() // made by another process meanwhile
+	}
+	if err == nil {
+		s.note("folder key %s is damaged and was made anew: stored servers are listed again", path)
+	}
+	data = binary.LittleEndian.AppendUint32(append([]byte(nil), key...), crc32.Checksum(key, castagnoli))
+	temp := filepath.Join(s.dir, fmt.Sprintf("key.new-%d", os.Getpid()))
+	if err := writeSynced(temp, data); err != nil {
+		return nil, fmt.Errorf("write folder key: %w", err)
+	}
+	return key, rename(temp, path)
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}

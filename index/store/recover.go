@@ -1,0 +1,172 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// mend runs a transaction that may meet damage. The first time the whole file
+// is read, and replaced if that fails too; if the transaction still fails,
+// the file is replaced whatever reading it says.
+func (s *Store) mend(ctx context.Context, transaction func() error) error {
+	suspect, _ := os.Stat(s.path) // without it nothing is the same file
+	err := transaction()
+	for _, probe := range []func(context.Context) error{s.walk, s.condemn(suspect)} {
+		missing := errors.Is(err, os.ErrNotExist) || errors.Is(err, errOlder)
+		if s.o.ReadOnly || !missing && !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		if err := s.prepareFile(ctx, probe); err != nil {
+			return err
+		}
+		err = transaction()
+	}
+	return err
+}
+
+// condemn finds the file damaged while it is the suspect.
+func (s *Store) condemn(suspect os.FileInfo) func(context.Context) error {
+	return func(ctx context.Context) error {
+		now, err := os.Stat(s.path)
+		if err != nil {
+			return err
+		}
+		if suspect != nil && os.SameFile(now, suspect) {
+			return ErrDamaged
+		}
+		return s.probe(ctx)
+	}
+}
+
+// walk reads every key and value and, where it may, writes one, so that it
+// meets whatever made another transaction fail.
+func (s *Store) walk(ctx context.Context) error {
+	every := func(tx *bbolt.Tx) error {
+		if err := s.admit(tx); err != nil {
+			return err
+		}
+		for _, name := range buckets {
+			if err := walkBucket(tx.Bucket([]byte(name))); err != nil {
+				return err
+			}
+		}
+		if tx.Writable() {
+			return bump(in(tx, "meta"), "recorded")
+		}
+		return nil
+	}
+	return s.session(ctx, s.o.WriteWait, s.o.ReadOnly, func(db *bbolt.DB) error {
+		if s.o.ReadOnly {
+			return db.View(every)
+		}
+		return db.Update(every)
+	})
+}
+
+func walkBucket(b *bbolt.Bucket) error {
+	var last []byte
+	c := b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if v == nil {
+			return berrors.ErrIncompatibleValue
+		}
+		if last != nil && bytes.Compare(last, k) >= 0 {
+			return errDisorder
+		}
+		last = k
+	}
+	return nil
+}
+
+// errDisorder reports keys out of order, among which searching fails.
+var errDisorder = fmt.Errorf("%w: keys are out of order", ErrDamaged)
+
+// replaceDamaged moves the file aside and makes another one of what can still
+// be read of it and proves sound.
+func (s *Store) replaceDamaged(cause error) error {
+	aside, err := s.moveAside()
+	if err != nil {
+		return err
+	}
+	if err := s.create(); err != nil {
+		return err
+	}
+	old := &Store{dir: s.dir, path: aside, o: s.o}
+	saved := old.salvage()
+	err = s.try(false, func(db *bbolt.DB) error { return db.Update(saved.restore) })
+	s.note("store %s could not be read (%v) and was moved to %s; %d of its values could be saved; the other execution metrics and first-seen dates are lost, tools come back as their servers are listed",
+		s.path, cause, aside, saved.len())
+	return err
+}
+
+// moveAside keeps the damaged file under the first free name.
+func (s *Store) moveAside() (string, error) {
+	for n := 1; ; n++ {
+		aside := filepath.Join(s.dir, fmt.Sprintf("store.damaged-%d", n))
+		if _, err := os.Lstat(aside); err == nil {
+			continue
+		}
+		if err := os.Rename(s.path, aside); err != nil {
+			return "", fmt.Errorf("move the damaged file aside: %w", err)
+		}
+		return aside, nil
+	}
+}
+
+// saved are sound payloads by bucket and key.
+type saved map[string]map[string][]byte
+
+func (v saved) len() (n int) {
+	for _, b := range v {
+		n += len(b)
+	}
+	return n
+}
+
+// salvage reads bucket by bucket, each until the damage stops it.
+func (s *Store) salvage() saved {
+	all := make(saved)
+	for _, name := range buckets {
+		found := make(map[string][]byte)
+		all[name] = found
+		// An error only says where the damage is; what was found before it
+		// is kept.
+		_ = s.try(true, func(db *bbolt.DB) error {
+			return db.View(func(tx *bbolt.Tx) error {
+				in(tx, name).each(nil, func(k, p []byte, whole bool) bool {
+					if whole && (name == "meta" && hasPrefix(k, []byte("space/")) || name != "meta" && sound(name, k, p)) {
+						found[string(k)] = bytes.Clone(p)
+					}
+					return len(found) < 1<<22 // pages in a circle never end
+				})
+				return nil
+			})
+		})
+	}
+	return all
+}
+
+// restore writes what was saved. Generations go on from the highest saved
+// one, as no two states of a server may bear the same.
+func (v saved) restore(tx *bbolt.Tx) error {
+	for name, found := range v {
+		b := in(tx, name)
+		for k, p := range found {
+			if err := b.put([]byte(k), p); err != nil {
+				return err
+			}
+		}
+	}
+	var highest uint64
+	for _, sv := range servers(tx) {
+		highest = max(highest, sv.Generation)
+	}
+	return in(tx, "meta").putUint64("generation", highest+1)
+}

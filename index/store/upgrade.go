@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// errOlder reports a file of an older format, which is upgraded.
+var errOlder = errors.New("older format")
+
+// An upgrade turns a file of one format into the next, in one transaction.
+type upgrade func(tx *bbolt.Tx) error
+
+// upgrades are keyed by the format they start from.
+var upgrades = map[int]upgrade{}
+
+// upgrade keeps the file as store.vN.bak and brings it to this package's
+// format in one transaction. The caller holds store.lock.
+func (s *Store) upgrade(ctx context.Context) error {
+	return s.session(ctx, s.o.WriteWait, false, func(db *bbolt.DB) error {
+		var from uint32
+		err := db.View(func(tx *bbolt.Tx) error {
+			from, _ = in(tx, "meta").uint32("format")
+			if from >= s.o.format {
+				return nil
+			}
+			return s.backup(tx, from)
+		})
+		if err != nil || from >= s.o.format {
+			return err
+		}
+		return db.Update(func(tx *bbolt.Tx) error { return s.upgradeFrom(tx, from) })
+	})
+}
+
+func (s *Store) backup(tx *bbolt.Tx, from uint32) error {
+	path := filepath.Join(s.dir, fmt.Sprintf("store.v%d.bak", from))
+	temp := path + ".new"
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep a copy before the upgrade: %w", err)
+	}
+	_, err = tx.WriteTo(f)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("keep a copy before the upgrade: %w", err)
+	}
+	return rename(temp, path)
+}
+
+func (s *Store) upgradeFrom(tx *bbolt.Tx, from uint32) error {
+	for f := from; f < s.o.format; f++ {
+		step, ok := s.o.upgrades[int(f)]
+		if !ok {
+			return fmt.Errorf("no upgrade from format %d is known", f)
+		}
+		if err := step(tx); err != nil {
+			return fmt.Errorf("upgrade from format %d: %w", f, err)
+		}
+	}
+	return in(tx, "meta").put([]byte("format"), binary.LittleEndian.AppendUint32(nil, s.o.format))
+}

@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// A Space is the key of one vector space.
+type Space [16]byte
+
+// SpaceOf is the key of the space of a model's identity under a version of
+// the texts it is given.
+func SpaceOf(model, template string) Space {
+	sum := sha256.Sum256([]byte("space\x00" + model + "\x00" + template))
+	return Space(sum[:16])
+}
+
+// A SpaceInfo describes one vector space.
+type SpaceInfo struct {
+	Key      Space     `json:"-"`
+	Model    string    `json:"model"`
+	Template string    `json:"template"`
+	Dims     int       `json:"dims"`
+	Used     time.Time `json:"used"` // when a process last used it
+}
+
+func spaceKey(x Space) []byte { return append([]byte("space/"), x[:]...) }
+
+// Vectors calls visit with the place in texts and the vector of each text
+// that has a sound one. It returns how many were damaged.
+func (s *Store) Vectors(ctx context.Context, x Space, texts [][32]byte, visit func(i int, v []float32)) (damaged int, err error) {
+	for next := 0; next < len(texts); {
+		start := next
+		err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
+			b := in(tx, "vectors")
+			for deadline := time.Now().Add(slice); next < len(texts); {
+				damaged += readVector(b, x, texts, next, visit)
+				if next++; next%256 == 0 && time.Now().After(deadline) {
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return damaged, err
+		}
+		if next == start {
+			break // there is no store yet
+		}
+	}
+	if damaged > 0 {
+		s.note("store %s: %d vectors are damaged and made again", s.path, damaged)
+	}
+	return damaged, nil
+}
+
+func readVector(b bucket, x Space, texts [][32]byte, i int, visit func(int, []float32)) (damaged int) {
+	p, whole := b.get(vectorKey(x, texts[i]))
+	if !whole || len(p)%4 != 0 {
+		return 1
+	}
+	if p != nil {
+		visit(i, decodeVector(p))
+	}
+	return 0
+}
+
+func vectorKey(x Space, text [32]byte) []byte {
+	return append(x[:len(x):len(x)], text[:]...)
+}
+
+func decodeVector(p []byte) []float32 {
+	v := make([]float32, len(p)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(p[4*i:]))
+	}
+	return v
+}
+
+func encodeVector(v []float32) []byte {
+	p := make([]byte, 0, 4*len(v))
+	for _, f := range v {
+		p = binary.LittleEndian.AppendUint32(p, math.Float32bits(f))
+	}
+	return p
+}
+
+// PutVectors stores the vectors of texts in the space, and that it was used.
+func (s *Store) PutVectors(ctx context.Context, x SpaceInfo, texts [][32]byte, vectors [][]float32) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		if err := in(tx, "meta").putJSON(spaceKey(x.Key), x); err != nil {
+			return err
+		}
+		b := in(tx, "vectors")
+		for i, t := range texts {
+			if err := b.put(vectorKey(x.Key, t), encodeVector(vectors[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Spaces describes the stored vector spaces.
+func (s *Store) Spaces(ctx context.Context) ([]SpaceInfo, error) {
+	var all []SpaceInfo
+	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
+		all = spaces(tx)
+		return nil
+	})
+	return all, err
+}
+
+func spaces(tx *bbolt.Tx) (all []SpaceInfo) {
+	in(tx, "meta").each([]byte("space/"), func(k, p []byte, whole bool) bool {
+		var x SpaceInfo
+		if len(k) != len(spaceKey(Space{})) {
+			return true
+		}
+		if !whole || json.Unmarshal(p, &x) != nil {
+			x = SpaceInfo{}
+		}
+		x.Key = Space(k[len("space/"):])
+		all = append(all, x)
+		return true
+	})
+	return all
+}
+
+// UseSpaces records that the spaces are in use.
+func (s *Store) UseSpaces(ctx context.Context, used []SpaceInfo) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		for _, x := range used {
+			if err := in(tx, "meta").putJSON(spaceKey(x.Key), x); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// DropSpaces forgets the spaces and their vectors.
+func (s *Store) DropSpaces(ctx context.Context, drop []Space) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		for _, x := range drop {
+			if _, err := in(tx, "vectors").deleteAll(x[:], nil); err != nil {
+				return err
+			}
+			if err := in(tx, "meta").Delete(spaceKey(x)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// CollectVectors deletes vectors that no stored tool needs, once they are
+// more than the others and spare together, and returns how many went.
+func (s *Store) CollectVectors(ctx context.Context, spare int) (int, error) {
+	surplus := 0
+	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
+		needed, unneeded := countVectors(tx)
+		if unneeded > needed+spare {
+			surplus = unneeded
+		}
+		return nil
+	})
+	if err != nil || surplus == 0 {
+		return 0, err
+	}
+	err = s.update(ctx, func(tx *bbolt.Tx) error {
+		texts := neededTexts(tx)
+		var err error
+		surplus, err = in(tx, "vectors").deleteAll(nil, func(k []byte) bool { return !texts[textOf(k)] })
+		return err
+	})
+	return surplus, err
+}
+
+func countVectors(tx *bbolt.Tx) (needed, unneeded int) {
+	texts := neededTexts(tx)
+	c := tx.Bucket([]byte("vectors")).Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		if texts[textOf(k)] {
+			needed++
+		} else {
+			unneeded++
+		}
+	}
+	return needed, unneeded
+}
+
+// neededTexts are the texts that the stored tools name.
+func neededTexts(tx *bbolt.Tx) map[[32]byte]bool {
+	texts := make(map[[32]byte]bool)
+	in(tx, "tools").each([]byte("h"), func(_, p []byte, whole bool) bool {
+		var e Entry
+		if whole && e.unframe(p) {
+			for _, t := range e.Texts {
+				texts[t] = true
+			}
+		}
+		return true
+	})
+	return texts
+}
+
+func textOf(k []byte) (t [32]byte) {
+	if len(k) == len(Space{})+len(t) {
+		copy(t[:], k[len(Space{}):])
+	}
+	return t
+}
+
+// String is the space's key in hexadecimal.
+func (x Space) String() string { return hex.EncodeToString(x[:]) }
