@@ -1,0 +1,323 @@
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func system(env map[string]string) System {
+	return System{OS: "linux", Home: "/home/ann", Dir: "/work/shop", Getenv: func(n string) string { return env[n] }}
+}
+
+func TestReadEveryClient(t *testing.T) {
+	for _, k := range []struct {
+		name, client, file, text string
+		env                      map[string]string
+		want                     []Server
+		err                      string
+	}{
+		{
+			name: "claude desktop", client: "claude-desktop", file: "claude_desktop_config.json",
+			text: `{"globalShortcut":"","mcpServers":{"filesystem":{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/ann"]}}}`,
+			want: []Server{{Name: "filesystem", Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/home/ann"}}},
+		},
+		{
+			name: "claude code", client: "claude-code", file: ".claude.json",
+			text: `{"projects":{"/work/shop":{"mcpServers":{"local":{"type":"stdio","command":"srv","env":{"PORT":8080}}}},"/other":{"mcpServers":{"no":{"command":"x"}}}},
+				"mcpServers":{"api":{"type":"http","url":"${API:-https://api.example.com}/mcp","headers":{"Authorization":"Bearer ${TOKEN}"}}}}`,
+			env: map[string]string{"TOKEN": "t"},
+			want: []Server{
+				{Name: "api", Type: "http", URL: "${API:-https://api.example.com}/mcp", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}},
+				{Name: "local", Command: "srv", Env: map[string]string{"PORT": "8080"}},
+			},
+		},
+		{
+			name: "cursor", client: "cursor", file: ".cursor/mcp.json",
+			text: `{"mcpServers":{"gh":{"command":"${userHome}/bin/gh-mcp","args":["--root","${workspaceFolder}"],"env":{"TOKEN":"${env:GH}"}},"sse":{"url":"https://x.example/sse"}}}`,
+			want: []Server{
+				{Name: "gh", Command: "/home/ann/bin/gh-mcp", Args: []string{"--root", "DIR"}, Env: map[string]string{"TOKEN": "${env:GH}"}, Disabled: true, Notes: []string{"set GH, then remove disabled"}},
+				{Name: "sse", URL: "https://x.example/sse"},
+			},
+		},
+		{
+			name: "vs code", client: "vscode", file: ".vscode/mcp.json",
+			text: `{ // servers of this folder
+				"inputs": [{"type":"promptString","id":"api-key","password":true}],
+				"servers": {"perplexity": {"type":"stdio","command":"npx","args":["-y","server-perplexity"],"env":{"KEY":"${input:api-key}"},"envFile":".env"},
+				"fetch": {"type":"http","url":"https://api.example.com/mcp"},}, }`,
+			want: []Server{
+				{Name: "fetch", Type: "http", URL: "https://api.example.com/mcp"},
+				{Name: "perplexity", Command: "npx", Args: []string{"-y", "server-perplexity"}, Env: map[string]string{"KEY": "${API_KEY}"}, Disabled: true,
+					Notes: []string{"its envFile .env is not read: put the variables into env", "asks for an input: set API_KEY, then remove disabled"}},
+			},
+		},
+		{
+			name: "vs code settings", client: "vscode", file: "settings.json",
+			text: `{"editor.tabSize":4,"projects":[1],"servers":"x","mcp":{"servers":{"a":{"command":"b"}}}}`,
+			want: []Server{{Name: "a", Command: "b"}},
+		},
+		{
+			name: "windsurf", client: "windsurf", file: "mcp_config.json",
+			text: `{"mcpServers":{"figma":{"serverUrl":"https://f.example/mcp","headers":{"API":"k"},"disabled":true,"disabledTools":["x"]}}}`,
+			want: []Server{{Name: "figma", URL: "https://f.example/mcp", Headers: map[string]string{"API": "k"}, Disabled: true}},
+		},
+		{
+			name: "codex", client: "codex", file: "config.toml",
+			text: "model = \"x\"\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"-y\", \"docs\"]\nenv = { \"A\" = \"b\" }\ntool_timeout_sec = 90\n" +
+				"[mcp_servers.figma]\nurl = \"https://f.example/mcp\"\nbearer_token_env_var = \"FIGMA\"\nhttp_headers = { \"X-R\" = \"eu\" }\nenv_http_headers = { \"X-K\" = \"KEY\" }\nenabled = false\n",
+			env: map[string]string{"FIGMA": "f", "KEY": "k"},
+			want: []Server{
+				{Name: "docs", Command: "npx", Args: []string{"-y", "docs"}, Env: map[string]string{"A": "b"}, Timeout: "1m30s"},
+				{Name: "figma", Type: "http", URL: "https://f.example/mcp", Headers: map[string]string{"X-R": "eu", "X-K": "${KEY}", "Authorization": "Bearer ${FIGMA}"}, Disabled: true},
+			},
+		},
+		{
+			name: "gemini", client: "gemini", file: "settings.json",
+			text: `{"theme":"x","mcp":{"allowed":["a"]},"mcpServers":{"py":{"command":"python","args":["-m","srv"],"cwd":"./x","timeout":15000,"trust":true},"h":{"httpUrl":"http://localhost:3000/mcp"},"s":{"url":"http://localhost:3000/sse"}}}`,
+			want: []Server{
+				{Name: "h", Type: "http", URL: "http://localhost:3000/mcp"},
+				{Name: "py", Command: "python", Args: []string{"-m", "srv"}, Cwd: "./x", Timeout: "15s"},
+				{Name: "s", Type: "sse", URL: "http://localhost:3000/sse"},
+			},
+		},
+		{
+			name: "zed", client: "zed", file: "settings.json",
+			text: `// Zed settings
+				{"context_servers":{"new":{"source":"custom","command":"srv","args":["a"],"env":{"K":"${v}"}},"old":{"command":{"path":"prog","args":["x"],"env":{"E":"1"}},"settings":{}},"ext":{"settings":{}},"web":{"url":"https://z.example/mcp"}}}`,
+			want: []Server{
+				{Name: "ext", Disabled: true, Notes: []string{"has neither command nor url (an extension of the client provides it)"}},
+				{Name: "new", Command: "srv", Args: []string{"a"}, Env: map[string]string{"K": "${v}"}},
+				{Name: "old", Command: "prog", Args: []string{"x"}, Env: map[string]string{"E": "1"}},
+				{Name: "web", URL: "https://z.example/mcp"},
+			},
+		},
+		{name: "empty", file: "mcp.json", text: "\n"},
+		{name: "no servers", file: "mcp.json", text: `{"a":1}`},
+		{name: "unknown placeholder", client: "vscode", file: "mcp.json", text: `{"servers":{"a":{"command":"x","args":["${command:pick}"]}}}`,
+			want: []Server{{Name: "a", Command: "x", Args: []string{"{command:pick}"}, Disabled: true, Notes: []string{"${command:pick} means nothing outside the client: replace it, then remove disabled"}}}},
+		{name: "broken json", file: "mcp.json", text: `{"mcpServers":`, err: "hujson: line 1, column 15: parsing value: unexpected EOF"},
+		{name: "wrong type", file: "mcp.json", text: `{"mcpServers":[]}`, err: "mcpServers: a array is not what belongs there"},
+		{name: "wrong entry", file: "mcp.json", text: `{"mcpServers":{"a":{"command":"x","args":"y"}}}`, err: `server "a": args: a string is not what belongs there`},
+		{name: "broken toml", file: "c.toml", text: "a = 1\nb =\n", err: "line 2: toml: unexpected character U+000A at start of value"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, filepath.FromSlash(k.file))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(k.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := system(k.env).Read(Location{k.client, path})
+			if k.err != "" {
+				if want := "read " + path + ": " + k.err; err == nil || err.Error() != want {
+					t.Fatalf("got %v, want %s", err, want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				for j := range got[i].Args {
+					got[i].Args[j] = strings.ReplaceAll(got[i].Args[j], dir, "DIR")
+				}
+			}
+			if d := cmp.Diff(k.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+	if _, err := system(nil).Read(Location{"cursor", "/none/at/all.json"}); !os.IsNotExist(err) {
+		t.Errorf("missing file: got %v", err)
+	}
+}
+
+func TestFilesOfEverySystem(t *testing.T) {
+	for _, k := range []struct {
+		os   string
+		env  map[string]string
+		want []string
+	}{
+		{"linux", nil, []string{"/h/.config/Claude/claude_desktop_config.json", "/h/.config/Code/User/mcp.json", "/h/.config/zed/settings.json", "/h/.codex/config.toml", "/p/.mcp.json"}},
+		{"linux", map[string]string{"XDG_CONFIG_HOME": "/x", "CODEX_HOME": "/c"}, []string{"/x/zed/settings.json", "/c/config.toml"}},
+		{"darwin", nil, []string{"/h/Library/Application Support/Claude/claude_desktop_config.json", "/h/Library/Application Support/Code/User/mcp.json", "/h/.config/zed/settings.json"}},
+		{"windows", map[string]string{"APPDATA": "/a"}, []string{"/a/Claude/claude_desktop_config.json", "/a/Code/User/mcp.json", "/a/Zed/settings.json", "/h/.codeium/windsurf/mcp_config.json"}},
+	} {
+		s := System{OS: k.os, Home: "/h", Dir: "/p", Getenv: func(n string) string { return k.env[n] }}
+		have := map[string]bool{}
+		clients := map[string]bool{}
+		for _, l := range s.Files() {
+			have[filepath.ToSlash(l.Path)] = true
+			clients[l.Client] = true
+		}
+		for _, w := range k.want {
+			if !have[w] {
+				t.Errorf("%s: %s is not among %v", k.os, w, have)
+			}
+		}
+		if len(clients) != len(Names) {
+			t.Errorf("%s: %d clients, want %d", k.os, len(clients), len(Names))
+		}
+	}
+}
+
+// No secret of any usual shape appears in a summary.
+func TestSummaryHidesSecrets(t *testing.T) {
+	for _, k := range []struct {
+		server Server
+		want   string
+	}{
+		{Server{Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem@2025.8.21", "/home/ann"}}, "npx -y @modelcontextprotocol/server-filesystem@2025.8.21 /home/ann"},
+		{Server{Command: "srv", Args: []string{"--api-key", "s3cret", "--port", "80"}}, "srv --api-key ••• --port 80"},
+		{Server{Command: "srv", Args: []string{"--api-key=s3cret", "TOKEN=s3cret", "-e", "s3cret"}}, "srv --api-key=••• TOKEN=••• -e •••"},
+		{Server{Command: "srv", Args: []string{"--header", "Authorization: Bearer s3cret"}}, "srv --header •••"},
+		{Server{Command: "srv", Args: []string{"Authorization: s3cret"}}, "srv Authorization:•••"},
+		{Server{Command: "pg", Args: []string{"postgresql://ann:s3cret@db.example:5432/shop?sslkey=s3cret"}}, "pg postgresql://•••@db.example:5432/shop?sslkey=•••"},
+		{Server{Command: "srv", Args: []string{"ghp_s3cretABCDEF", "sk-s3cret99"}}, "srv ••• •••"},
+		{Server{URL: "https://mcp.example.com/s/Zm9vYmFyczNjcmV0YmF6cXV4/mcp?key=s3cret#s3cret"}, "https://mcp.example.com/s/•••/mcp?key=•••#•••"},
+		{Server{URL: "https://mcp.example.com/mcp?s3cret"}, "https://mcp.example.com/mcp?s3cret=•••"},
+		{Server{URL: "${API_URL}"}, "${API_URL}"},
+		{Server{Command: "srv", Env: map[string]string{"KEY": "s3cret"}, Headers: map[string]string{"X": "s3cret"}}, "srv"},
+	} {
+		if got := k.server.Summary(); got != k.want {
+			t.Errorf("got %s, want %s", got, k.want)
+		}
+	}
+	s := Server{Env: map[string]string{"B": "1", "A": "2"}, Headers: map[string]string{"H": "3"}}
+	if got := strings.Join(s.Secrets(), " "); got != "A B H" {
+		t.Errorf("secrets: got %s", got)
+	}
+}
+
+func TestPlan(t *testing.T) {
+	have := []Server{{Name: "git", Command: "git-mcp"}, {Name: "off", Command: "x", Disabled: true}}
+	found := []Found{
+		{Location{"cursor", "c.json"}, []Server{
+			{Name: "git", Command: "git-mcp", Env: map[string]string{}},
+			{Name: "Git", Command: "other-git"},
+			{Name: "my server!", URL: "https://a.example/mcp"},
+			{Name: "me", Command: "/opt/tooldex", Args: []string{"serve", "--stdio"}},
+			{Name: "me2", URL: "http://localhost:7420/mcp"},
+			{Name: "me3", Command: "npx", Args: []string{"mcp-remote", "http://127.0.0.1:7420/mcp"}},
+			{Name: "me4", Command: "go", Args: []string{"run", "./cmd/tooldex", "serve"}},
+			{Name: "me5", Command: `C:\bin\Tooldex.exe`},
+			{Name: "empty"},
+		}},
+		{Location{"zed", "z.json"}, []Server{
+			{Name: "same", URL: "https://a.example/mcp", Type: "http"},
+			{Name: "git", Command: "third-git"},
+			{Name: "GIT", Command: "fourth-git"},
+			{Name: "web", URL: "http://localhost:7421/mcp"},
+		}},
+	}
+	var got []string
+	for _, r := range MakePlan(found, have, "127.0.0.1:7420").Rows {
+		got = append(got, strings.Join([]string{r.From.Client, r.Was, r.Name, r.Action, r.Why}, "|"))
+	}
+	want := []string{
+		"cursor||git|skip|already there",
+		"cursor|Git|Git-cursor|add|another server has this name",
+		"cursor|my server!|my-server|add|",
+		"cursor||me|skip|is tooldex itself", "cursor||me2|skip|is tooldex itself", "cursor||me3|skip|is tooldex itself",
+		"cursor||me4|skip|is tooldex itself", "cursor||me5|skip|is tooldex itself",
+		"cursor||empty|skip|has neither command nor url",
+		"zed||same|skip|already there as my-server",
+		"zed|git|git-zed|add|another server has this name",
+		"zed|GIT|GIT-zed-2|add|another server has this name",
+		"zed||web|add|",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if n := len(MakePlan(found, have, "").Added()); n < 5 {
+		t.Errorf("%d added, want at least 5", n)
+	}
+	if got := cleanName("→"); got != "server" {
+		t.Errorf("cleanName: got %q", got)
+	}
+}
+
+func TestAppend(t *testing.T) {
+	add := []Server{
+		{Name: "git", Command: "npx", Args: []string{"-y", "git"}, Env: map[string]string{"T": "${T}"}, Disabled: true},
+		{Name: "web.1", URL: "https://a.example/mcp", Type: "http"},
+	}
+	const yamlAdded = "  git:\n    command: npx\n    args:\n      - -y\n      - git\n    env:\n      T: ${T}\n    disabled: true\n  web.1:\n    type: http\n    url: https://a.example/mcp\n"
+	for _, k := range []struct{ name, config, want string }{
+		{"nothing", "", "mcpServers:\n" + yamlAdded},
+		{"comments only", "# mine\n", "# mine\nmcpServers:\n" + yamlAdded},
+		{"no servers", "# mine\nlisten: 127.0.0.1:1 # port\n", "# mine\nlisten: 127.0.0.1:1 # port\nmcpServers:\n" + yamlAdded},
+		{"null", "mcpServers:\n", "mcpServers:\n" + yamlAdded},
+		{"flow", "mcpServers: {}\n", "mcpServers:\n" + yamlAdded},
+		{"some", "mcpServers:\n  # first\n  a:\n    command: b # why\nlisten: x\n", "mcpServers:\n  # first\n  a:\n    command: b # why\n" + yamlAdded + "listen: x\n"},
+		{"json", "{\n\t// mine\n\t\"mcpServers\": {\"a\": {\"command\": \"b\"}}\n}\n", "{\n\t// mine\n\t\"mcpServers\": {\"a\": {\"command\": \"b\"}, \"git\": {\n\t\t\"command\":  \"npx\",\n\t\t\"args\":     [\"-y\", \"git\"],\n\t\t\"env\":      {\"T\": \"${T}\"},\n\t\t\"disabled\": true,\n\t}, \"web.1\": {\"type\": \"http\", \"url\": \"https://a.example/mcp\"}},\n}\n"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			got, err := Append([]byte(k.config), add)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(k.want, string(got)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			have, err := Have(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := map[string]bool{}
+			for _, s := range have {
+				names[s.Name] = true
+			}
+			if !names["git"] || !names["web.1"] {
+				t.Errorf("have %v after the change", names)
+			}
+		})
+	}
+	for _, bad := range []string{"- a\n", "{\"mcpServers\": [", "a: [\n"} {
+		if out, err := Append([]byte(bad), add); err == nil {
+			t.Errorf("%q: got %s", bad, out)
+		}
+	}
+}
+
+func TestSaveKeepsBackups(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "tooldex.yaml")
+	for i, want := range []string{"", path + ".bak", path + ".bak.1"} {
+		backup, err := Save(path, []byte{byte('0' + i)})
+		if err != nil || backup != want {
+			t.Fatalf("save %d: got %q, %v, want %q", i, backup, err, want)
+		}
+		if want == "" {
+			continue
+		}
+		if b, err := os.ReadFile(backup); err != nil || string(b) != string(rune('0'+i-1)) {
+			t.Errorf("backup %d: got %q, %v", i, b, err)
+		}
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "2" {
+		t.Errorf("got %q, %v", b, err)
+	}
+	if left, _ := filepath.Glob(path + ".tmp-*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, err := Save(filepath.Dir(path), nil); err == nil {
+		t.Error("saving over a folder succeeded")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"mcpServers":{"a":{"command":{"path":"x"},"env":{"A":1}}}}`), "a.json")
+	f.Add([]byte("[mcp_servers.a]\nurl='x'"), "a.toml")
+	f.Fuzz(func(t *testing.T, data []byte, name string) {
+		servers, err := system(nil).parse(Location{"", name}, data) // must not panic
+		if err == nil {
+			MakePlan([]Found{{Servers: servers}}, nil, "127.0.0.1:7420")
+		}
+	})
+}
