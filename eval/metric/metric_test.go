@@ -58,6 +58,23 @@ func TestNamesAreWhatScoreGives(t *testing.T) {
 	}
 }
 
+func TestNamed(t *testing.T) {
+	relevant, ranking := map[string]int{"a": 2, "b": 1}, []string{"x", "b", "y", "a"}
+	f := Find(relevant, ranking)
+	for name, want := range Score(relevant, ranking, []int{1, 3, 5}) {
+		m, err := Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, name, m(f), want)
+	}
+	for _, bad := range []string{"recall", "recall@0", "recall@x", "mrr@5", "ndcg@5", ""} {
+		if _, err := Named(bad); err == nil {
+			t.Errorf("metric %q: want an error", bad)
+		}
+	}
+}
+
 func TestIdealIsCutToo(t *testing.T) {
 	relevant, ranking := map[string]int{}, []string{}
 	for _, r := range "abcdefghijkl" {
