@@ -57,18 +57,11 @@ func Open(ctx context.Context, tools []index.Tool, o Options) (*index.Index, err
 
 func fill(ctx context.Context, ix *index.Index, tools []index.Tool, o Options) error {
 	byServer := map[string][]index.Tool{}
-	var servers []string
 	for _, t := range tools {
-		if byServer[t.Server] == nil {
-			servers = append(servers, t.Server)
-		}
 		byServer[t.Server] = append(byServer[t.Server], t)
 	}
-	for i, s := range servers {
-		if _, err := ix.Replace(ctx, s, byServer[s]); err != nil {
-			return fmt.Errorf("server %q: %w", s, err)
-		}
-		o.Progress("index", i+1, len(servers))
+	if _, err := ix.ReplaceAll(ctx, byServer); err != nil {
+		return err
 	}
 	return ix.Wait(ctx)
 }

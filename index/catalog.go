@@ -78,11 +78,34 @@ func (ix *Index) queryTimeout() time.Duration {
 // Replace stores tools as all the tools of server, atomically, and makes them
 // searchable; vectors follow in the background.
 func (ix *Index) Replace(ctx context.Context, name string, tools []Tool) (Diff, error) {
+	diffs, err := ix.ReplaceAll(ctx, map[string][]Tool{name: tools})
+	return diffs[name], err
+}
+
+// ReplaceAll is Replace for several servers at once, as one change: the work
+// that depends on the size of the catalog is done once.
+func (ix *Index) ReplaceAll(ctx context.Context, tools map[string][]Tool) (map[string]Diff, error) {
+	names := slices.Sorted(maps.Keys(tools))
 	if err := ctx.Err(); err != nil {
-		return Diff{}, fmt.Errorf("replace tools of server %q: %w", name, err)
+		return nil, fmt.Errorf("replace tools of servers %q: %w", names, err)
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
+	diffs := make(map[string]Diff, len(tools))
+	changed := false
+	for _, name := range names {
+		d := ix.replaceLocked(name, tools[name])
+		changed = changed || len(d.Added)+len(d.Changed)+len(d.Removed) > 0
+		diffs[name] = d
+	}
+	if changed {
+		ix.generation++
+		ix.swap()
+	}
+	return diffs, nil
+}
+
+func (ix *Index) replaceLocked(name string, tools []Tool) Diff {
 	old := ix.servers[name]
 	if old == nil {
 		old = &server{}
@@ -103,11 +126,7 @@ func (ix *Index) Replace(ctx context.Context, name string, tools []Tool) (Diff, 
 	slices.Sort(diff.Added)
 	slices.Sort(diff.Changed)
 	slices.Sort(diff.Removed)
-	if len(diff.Added)+len(diff.Changed)+len(diff.Removed) > 0 {
-		ix.generation++
-		ix.swap()
-	}
-	return diff, nil
+	return diff
 }
 
 // merge takes one tool of a new list into next.
