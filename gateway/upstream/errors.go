@@ -1,0 +1,44 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can be wrong with a call beside what the server itself answers; an
+// error of the server is a *jsonrpc.Error in the chain.
+var (
+	// ErrUnknownServer reports a name that the Set does not hold.
+	ErrUnknownServer = errors.New("no such server")
+	// ErrNotConnected reports a server that is not connected and did not
+	// become so in time.
+	ErrNotConnected = errors.New("not connected")
+	// ErrQueueFull reports more calls waiting for one server than its Spec
+	// allows.
+	ErrQueueFull = errors.New("queue full")
+	// ErrGone reports a connection that ended during the call.
+	ErrGone = errors.New("connection lost")
+	// ErrTooLarge reports an answer over 32 MiB, which was discarded.
+	ErrTooLarge = errors.New("answer larger than 32 MiB")
+	// ErrStopped reports a Set that is no longer running.
+	ErrStopped = errors.New("stopped")
+)
+
+// A CallError is the error of one tools/call.
+type CallError struct {
+	Server, Tool string
+	Sent         bool // false: the call cannot have run
+	Err          error
+}
+
+// Error names the server and the tool, and says when the call may have run.
+func (e *CallError) Error() string {
+	text := fmt.Sprintf("call %s/%s: %v", e.Server, e.Tool, e.Err)
+	if e.Sent && (errors.Is(e.Err, ErrGone) || errors.Is(e.Err, ErrTooLarge)) {
+		text += "; the call may have run"
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *CallError) Unwrap() error { return e.Err }

@@ -1,0 +1,177 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// drainTime is how long a stream may go on after the answer to its call: its
+// end lets the connection be used again.
+const drainTime = time.Second
+
+// An eventStream is a body of server-sent events with each message replaced
+// by what the tap lets through. Everything else passes as it came.
+type eventStream struct {
+	tap  *tap
+	x    *exchange
+	body io.ReadCloser
+	r    *bufio.Reader
+	drop bool // pass no answers and no event ids
+
+	out  []byte // not yet read
+	err  error  // what comes after out
+	over bool   // the answer to the call was seen
+	fail bool   // the answer was an error, or none of MCP
+}
+
+func newEventStream(t *tap, x *exchange, body io.ReadCloser) *eventStream {
+	return &eventStream{tap: t, x: x, body: body, r: bufio.NewReaderSize(body, 16<<10)}
+}
+
+// Read implements io.Reader.
+func (s *eventStream) Read(p []byte) (int, error) {
+	for len(s.out) == 0 {
+		if s.err != nil {
+			return 0, s.err
+		}
+		s.next()
+	}
+	n := copy(p, s.out)
+	s.out = s.out[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (s *eventStream) Close() error {
+	s.x.cancel(nil)
+	return s.body.Close()
+}
+
+// next reads one event into out.
+func (s *eventStream) next() {
+	var lines, data []byte
+	var kind string
+	found := false
+	for {
+		line, id, err := readLine(s.r, maxMessage)
+		if err == nil && len(data)+len(line) > maxMessage {
+			err = errLong
+		}
+		if err == errLong {
+			s.tooLong(id)
+			return
+		}
+		if err != nil {
+			s.err = err
+		}
+		if len(line) == 0 {
+			break
+		}
+		key, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(key) {
+		case "data":
+			if found {
+				data = append(data, '\n')
+			}
+			data, found = append(data, value...), true
+			continue
+		case "event":
+			kind = string(value)
+		case "id":
+			if s.drop {
+				continue
+			}
+		}
+		lines = append(append(lines, line...), '\n')
+		if err != nil {
+			break
+		}
+	}
+	if found && (kind == "" || kind == "message") {
+		data = s.message(data)
+	}
+	s.emit(lines, data)
+}
+
+// emit puts one event into out.
+func (s *eventStream) emit(lines, data []byte) {
+	s.out = append(s.out[:0], lines...)
+	if len(data) > 0 {
+		for part := range strings.SplitSeq(string(data), "\n") {
+			s.out = append(append(append(s.out, "data: "...), part...), '\n')
+		}
+	}
+	if len(s.out) > 0 {
+		s.out = append(s.out, '\n')
+	}
+}
+
+// message returns what the SDK shall see of one message.
+func (s *eventStream) message(data []byte) []byte {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil
+	}
+	m, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		s.tap.log.Debug("event that is not of MCP", "error", err, "data", string(clip(data, 200)))
+		return nil
+	}
+	r, answer := m.(*jsonrpc.Response)
+	if answer && s.drop {
+		s.fail = s.fail || r.Error != nil
+		return nil
+	}
+	if m = s.tap.incoming(m); m == nil {
+		return nil
+	}
+	if answer && s.x.call != nil && r.ID == s.x.call.ID {
+		s.finish()
+	}
+	text, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		s.tap.log.Debug("message does not encode", "error", err)
+		return nil
+	}
+	return text
+}
+
+// finish lets the stream run out for a moment, whatever becomes of the call.
+func (s *eventStream) finish() {
+	if s.over {
+		return
+	}
+	s.over = true
+	s.x.detach()
+	time.AfterFunc(drainTime, func() { s.x.cancel(errNotNeeded) })
+}
+
+// tooLong fails the request that an event over the bound answers, and ends a
+// stream that is for one call.
+func (s *eventStream) tooLong(id jsonrpc.ID) {
+	if !id.IsValid() && s.x.call != nil {
+		id = s.x.call.ID
+	}
+	waiting := s.tap.sinkOf(id)
+	if waiting == nil {
+		s.tap.log.Warn("event over 32 MiB discarded")
+		return
+	}
+	waiting.fail(ErrTooLarge)
+	if s.x.call != nil {
+		s.err = io.EOF
+		s.finish()
+	}
+	text, err := jsonrpc.EncodeMessage(errorResponse(id, ErrTooLarge.Error()))
+	if err != nil {
+		s.err = errors.Join(ErrTooLarge, err)
+		return
+	}
+	s.emit(nil, text)
+}

@@ -1,0 +1,377 @@
+package upstream
+
+import (
+	"context"
+
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	defaultRefresh     = 15 * time.Minute
+	defaultConcurrency = 16
+	defaultQueue       = 64
+
+	shortestRefresh = 30 * time.Second       // whatever ttlMs a server gives
+	debounce        = 250 * time.Millisecond // for list_changed
+	startSlot       = 5 * time.Second        // a server that is slower than this lets the next one start
+	steady          = 10 * time.Second       // a connection that lasted this long begins a new back-off
+	patience        = 5 * time.Second        // a call waits for an attempt to connect that is nearer than this
+	retireTime      = time.Minute            // calls under way may go on this long on a connection in doubt
+)
+
+// A server supervises one server: one goroutine, run, connects, lists and
+// watches it; calls come from others.
+type server struct {
+	spec    Spec
+	o       Options
+	log     *slog.Logger
+	queue   int
+	places  chan struct{} // calls under way
+	waiting atomic.Int64  // calls that wait for a place
+	starts  chan struct{} // shared by all servers of the Set
+	wake    chan struct{} // ends a back-off
+	relist  chan chan<- listed
+
+	mu       sync.Mutex // guards the fields below
+	st       Status     // without what status computes
+	conn     *conn      // only when ready
+	stopped  bool
+	listing  Listing
+	listings int           // how many there were
+	news     chan struct{} // closed and replaced on every change
+	garbage  string        // the first text on stdout that was no MCP
+	retiring sync.WaitGroup
+}
+
+type listed struct {
+	listing Listing
+	err     error
+}
+
+func newServer(sp Spec, o Options, starts chan struct{}) *server {
+	s := &server{
+		spec: sp, o: o, log: o.Logger.With("server", sp.Name), starts: starts,
+		queue:  defaultQueue,
+		wake:   make(chan struct{}, 1),
+		relist: make(chan chan<- listed),
+		news:   make(chan struct{}),
+	}
+	if sp.Queue > 0 {
+		s.queue = sp.Queue
+	}
+	places := defaultConcurrency
+	if sp.Concurrency > 0 {
+		places = sp.Concurrency
+	}
+	s.places = make(chan struct{}, places)
+	s.st = Status{Name: sp.Name, State: Idle}
+	if all, err := sp.transports(); err == nil {
+		s.st.Transport = all[0]
+	}
+	return s
+}
+
+// run keeps the server connected until ctx ends.
+func (s *server) run(ctx context.Context) {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.Multiplier = 2
+	var known era
+	for ctx.Err() == nil {
+		lasted, err := s.once(ctx, &known)
+		if ctx.Err() != nil {
+			break
+		}
+		if lasted >= steady {
+			pauses.Reset()
+			s.log.Warn("connection lost, connecting again", "error", err)
+			s.set(func() { s.st.State, s.st.Error = Connecting, err.Error() })
+			continue
+		}
+		d := pauses.NextBackOff()
+		s.log.Warn("not connected", "error", err, "retry", d.Round(time.Millisecond))
+		s.set(func() {
+			s.st.State, s.st.Error, s.st.RetryAt = Backoff, err.Error(), time.Now().Add(d)
+		})
+		s.rest(ctx, d)
+	}
+	s.set(func() { s.st.State, s.st.RetryAt, s.stopped = Idle, time.Time{}, true })
+	s.retiring.Wait()
+}
+
+// rest pauses for d, until somebody asks for the server or ctx ends.
+func (s *server) rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.wake:
+	case <-ctx.Done():
+	}
+}
+
+// set changes the state and tells everyone who waits for a change.
+func (s *server) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	close(s.news)
+	s.news = make(chan struct{})
+}
+
+// once connects, lists, and watches until the connection is lost. It returns
+// how long the server was ready.
+func (s *server) once(ctx context.Context, known *era) (time.Duration, error) {
+	s.set(func() { s.st.State, s.st.RetryAt = Connecting, time.Time{} })
+	c, fresh, err := s.connect(ctx, known)
+	if err != nil {
+		return 0, err
+	}
+	since := time.Now()
+	s.set(func() { s.st.State, s.st.Error, s.conn = Ready, "", c })
+	s.log.Info("connected", "transport", c.transport, "protocol", c.version(), "peer", c.peer())
+	err = s.watch(ctx, c, fresh)
+	s.set(func() { s.conn = nil; s.st.Restarts++ })
+	if ctx.Err() == nil && c.ctx.Err() == nil {
+		s.retiring.Go(func() {
+			within, cancel := context.WithTimeout(ctx, retireTime)
+			defer cancel()
+			c.retire(within)
+		})
+	} else {
+		c.close()
+	}
+	return time.Since(since), err
+}
+
+// connect returns a connection whose tools have been listed.
+func (s *server) connect(ctx context.Context, known *era) (*conn, time.Duration, error) {
+	select {
+	case s.starts <- struct{}{}:
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+	free := sync.OnceFunc(func() { <-s.starts })
+	timer := time.AfterFunc(startSlot, free)
+	defer func() { timer.Stop(); free() }()
+	d := dialer{
+		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
+		connectTimeout: s.o.ConnectTimeout, discoverTimeout: s.o.DiscoverTimeout,
+	}
+	c, err := d.dial(ctx, *known)
+	if err != nil {
+		return nil, 0, err
+	}
+	s.learn(c, known)
+	fresh, err := s.list(ctx, c)
+	if err != nil {
+		c.close()
+		return nil, 0, err
+	}
+	return c, fresh, nil
+}
+
+// learn remembers what worked, so that the next connection tries only that.
+// A server that has another version since may speak a newer protocol.
+func (s *server) learn(c *conn, known *era) {
+	now := era{transport: c.transport, server: c.peer()}
+	if c.version() < stateless && (known.server == "" || known.server == now.server) {
+		now.version = handshake
+	}
+	*known = now
+	s.set(func() {
+		s.st.Transport, s.st.Protocol, s.st.Server = c.transport, c.version(), c.peer()
+	})
+}
+
+// list has the tools listed and hands them on.
+func (s *server) list(ctx context.Context, c *conn) (time.Duration, error) {
+	within, cancel := context.WithTimeoutCause(ctx, s.o.ListTimeout,
+		fmt.Errorf("tools/list: not complete within %v", s.o.ListTimeout))
+	defer cancel()
+	l, fresh, err := c.list(within)
+	if noTools(err) {
+		l, err = Listing{Warnings: []string{"the server does not know tools/list"}}, nil
+	}
+	if err != nil {
+		if c.ctx.Err() != nil {
+			err = fmt.Errorf("tools/list: %w", c.cause())
+		}
+		return 0, err
+	}
+	s.o.OnList(ctx, s.spec.Name, l)
+	s.set(func() {
+		s.listing = l
+		s.listings++
+		s.st.Tools, s.st.Listed, s.st.Error = len(l.Tools), time.Now(), ""
+	})
+	return fresh, nil
+}
+
+// watch lists the tools again whenever it is time to, until the connection is
+// lost or in doubt.
+func (s *server) watch(ctx context.Context, c *conn, fresh time.Duration) error {
+	next := time.NewTimer(s.next(fresh, nil))
+	defer next.Stop()
+	var settled <-chan time.Time
+	again := func() error {
+		settled = nil
+		fresh, err := s.list(ctx, c)
+		if err != nil && c.ctx.Err() == nil && ctx.Err() == nil {
+			s.log.Warn("tools not listed", "error", err)
+			s.set(func() { s.st.Error = err.Error() })
+		}
+		next.Reset(s.next(fresh, err))
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.done:
+			return c.cause()
+		case err := <-c.suspect:
+			return err
+		case <-c.changed:
+			if settled == nil {
+				settled = time.After(debounce)
+			}
+		case <-settled:
+			_ = again() // in the status already
+		case <-next.C:
+			_ = again() // in the status already
+		case reply := <-s.relist:
+			err := again()
+			reply <- listed{s.listing, err}
+		}
+	}
+}
+
+// next is the time until the next listing.
+func (s *server) next(fresh time.Duration, err error) time.Duration {
+	d := orDuration(s.spec.Refresh, defaultRefresh)
+	switch {
+	case err != nil:
+		return min(d, shortestRefresh)
+	case fresh > 0:
+		return min(d, max(fresh, shortestRefresh))
+	}
+	return d
+}
+
+// refresh has the tools listed now and returns them.
+func (s *server) refresh(ctx context.Context) (Listing, error) {
+	s.mu.Lock()
+	ready, before := s.st.State == Ready, s.listings
+	s.mu.Unlock()
+	if !ready {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+		return s.firstList(ctx, before)
+	}
+	reply := make(chan listed, 1)
+	for {
+		s.mu.Lock()
+		news, stopped := s.news, s.stopped
+		s.mu.Unlock()
+		if stopped {
+			return Listing{}, ErrStopped
+		}
+		select {
+		case s.relist <- reply:
+			got := <-reply
+			return got.listing, got.err
+		case <-news:
+		case <-ctx.Done():
+			return Listing{}, context.Cause(ctx)
+		}
+	}
+}
+
+// firstList waits for a listing after the one numbered before, or for the
+// attempt to connect to fail.
+func (s *server) firstList(ctx context.Context, before int) (Listing, error) {
+	tried := false
+	for {
+		s.mu.Lock()
+		news, state, l, n, text := s.news, s.st.State, s.listing, s.listings, s.st.Error
+		stopped := s.stopped
+		s.mu.Unlock()
+		switch {
+		case stopped:
+			return Listing{}, ErrStopped
+		case n > before && state == Ready:
+			return l, nil
+		case state == Backoff && tried:
+			return Listing{}, fmt.Errorf("%w: %s", ErrNotConnected, text)
+		}
+		tried = tried || state == Connecting
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return Listing{}, fmt.Errorf("%w: %w", ErrNotConnected, context.Cause(ctx))
+		}
+	}
+}
+
+// connected returns the connection, which the caller must release, and waits
+// for one that is being made.
+func (s *server) connected(ctx context.Context) (*conn, error) {
+	for {
+		s.mu.Lock()
+		c, news, st, stopped := s.conn, s.news, s.st, s.stopped
+		s.mu.Unlock()
+		switch {
+		case stopped:
+			return nil, ErrStopped
+		case c != nil && c.use():
+			return c, nil
+		case st.State == Backoff && time.Until(st.RetryAt) > patience:
+			return nil, fmt.Errorf("%w, next attempt in %v: %s", ErrNotConnected, time.Until(st.RetryAt).Round(time.Second), st.Error)
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			err := fmt.Errorf("%w: still %s: %w", ErrNotConnected, st.State, context.Cause(ctx))
+			if st.Error != "" {
+				err = fmt.Errorf("%w; before that: %s", err, st.Error)
+			}
+			return nil, err
+		}
+	}
+}
+
+func (s *server) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.st
+	st.InFlight = len(s.places)
+	st.Warnings = slices.Clone(s.listing.Warnings)
+	if s.garbage != "" {
+		st.Warnings = append(st.Warnings, "wrote on stdout what is no MCP: "+s.garbage)
+	}
+	return st
+}
+
+// noteGarbage logs text on stdout that is no MCP: loud once, then quietly.
+func (s *server) noteGarbage(text string) {
+	s.mu.Lock()
+	first := s.garbage == ""
+	if first {
+		s.garbage = text
+	}
+	s.mu.Unlock()
+	level := slog.LevelDebug
+	if first {
+		level = slog.LevelWarn
+	}
+	s.log.Log(context.Background(), level, "text on stdout that is no MCP", "text", text)
+}
