@@ -16,9 +16,13 @@ const otherCategory = "Other"
 
 // A descriptor is one category that the index can give a tool: its words are
 // searched with the tool's own.
+//
+// A change of any descriptor is a new categoriesVersion.
 type descriptor struct {
 	name, description, words string
 }
+
+const categoriesVersion = 1
 
 var descriptors = []descriptor{
 	{"AI & Models", "Language models, embeddings, prompts and agents", "llm model prompt embedding inference completion chatbot agent neural huggingface openai anthropic gpt reasoning thinking thought memory knowledge graph entity rag vector transcribe"},
@@ -88,14 +92,14 @@ var categoryFields = [fieldCount]float64{fieldName: 2, fieldTitle: 1, fieldDescr
 const categoryFloor = 4
 
 // derive returns the category of a tool by its terms.
-func (c *categorizer) derive(terms *bm25.Doc, term func(uint32) string) string {
+func (c *categorizer) derive(terms *bm25.Doc, v bm25.View) string {
 	var scores [64]float64
 	n := 0
 	for i, id := range terms.Terms {
 		mask := terms.Masks[i]
 		counts := terms.Counts[n : n+bits.OnesCount8(mask)]
 		n += len(counts)
-		list := c.weights[term(id)]
+		list := c.weights[v.Term(id)]
 		if len(list) == 0 {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -36,10 +37,16 @@ type document struct {
 	tool      Tool   // without Raw; FirstSeen set
 	id        string // 12 hex digits
 	qualified string
-	category  string // effective
 	folded    string // the description, as DescriptionContains compares
-	twin      uint64 // equal for tools of the same normalised text
-	terms     bm25.Doc
+	analysed
+}
+
+// analysed is what a tool's analysis came to: all that has to be stored of
+// it, under analysisVersion.
+type analysed struct {
+	terms    bm25.Doc
+	twin     uint64 // equal for tools of the same normalised text
+	category string // effective
 }
 
 // texts are the fields' texts of a tool; t.Raw gives the parameters.
@@ -81,17 +88,9 @@ func newDocument(t Tool, lex *bm25.Lexicon) *document {
 			c.Add(lex.Add(tok.Text), f, tok.Extra)
 		}
 	}
-	terms := c.Doc()
-	category := cmp.Or(t.Category, categorizing().derive(&terms, lex.View().Term))
-	return finishDocument(t, analysed{terms, twinHash(&fields), category})
-}
-
-// analysed is what a tool's analysis came to: all that has to be stored of
-// it, under the analyser's version.
-type analysed struct {
-	terms    bm25.Doc
-	twin     uint64
-	category string // effective
+	a := analysed{terms: c.Doc(), twin: twinHash(&fields)}
+	a.category = cmp.Or(t.Category, categorizing().derive(&a.terms, lex.View()))
+	return finishDocument(t, a)
 }
 
 // finishDocument makes the document of a tool and its analysis.
@@ -102,9 +101,7 @@ func finishDocument(t Tool, a analysed) *document {
 		id:        t.ID(),
 		qualified: t.QualifiedName(),
 		folded:    analysis.Fold(t.Description),
-		category:  a.category,
-		twin:      a.twin,
-		terms:     a.terms,
+		analysed:  a,
 	}
 }
 
@@ -149,3 +146,44 @@ func toolHash(t *Tool) []byte {
 	put(rest)
 	return h.Sum(nil)
 }
+
+// analysisVersion changes when the analysis of any tool comes to something
+// else, so that what is stored under another version is made anew.
+const analysisVersion = analysis.Version<<8 | categoriesVersion
+
+// encode writes an analysis for the store:
+//
+//	twin (8 bytes, little-endian) | length of the category (uvarint) | category | terms as bm25.AppendDoc
+func (a *analysed) encode(v bm25.View) []byte {
+	out := binary.LittleEndian.AppendUint64(nil, a.twin)
+	out = binary.AppendUvarint(out, uint64(len(a.category)))
+	out = append(out, a.category...)
+	return bm25.AppendDoc(out, &a.terms, v)
+}
+
+// decodeAnalysis reads what encode wrote, numbering its terms by lex. It
+// keeps nothing of data.
+func decodeAnalysis(data []byte, lex *bm25.Lexicon) (analysed, error) {
+	var a analysed
+	if len(data) < 8 {
+		return a, errShortAnalysis
+	}
+	a.twin = binary.LittleEndian.Uint64(data)
+	n, size := binary.Uvarint(data[8:])
+	if size <= 0 || n > uint64(len(data)-8-size) {
+		return a, errShortAnalysis
+	}
+	data = data[8+size:]
+	a.category = string(data[:n])
+	terms, rest, err := bm25.DecodeDoc(data[n:], lex)
+	switch {
+	case err != nil:
+		return a, fmt.Errorf("decode analysis: %w", err)
+	case len(rest) > 0:
+		return a, fmt.Errorf("decode analysis: %d bytes too many", len(rest))
+	}
+	a.terms = terms
+	return a, nil
+}
+
+var errShortAnalysis = errors.New("decode analysis: cut short")

@@ -2,11 +2,11 @@
 // query and a tool go through the same code, so that they meet.
 //
 // Text is NFKC-normalised and case-folded; everything but letters, marks and
-// digits separates. An identifier is a run of letters, marks and digits that
-// may be joined by single underscores or hyphens; it is split at the joiners, at camel
-// humps and at letter/digit borders. Its parts are terms; when there are two
-// or more of them the parts run together ("getpullrequest") are an extra term,
-// which meets other spellings of the same name but counts in no length. Words
+// digits separates. An identifier is a run of letters, marks, digits and
+// underscores; it is split at underscores, at camel humps and at letter/digit
+// borders. Its parts are terms; when there are two or more of them the parts
+// run together ("getpullrequest") are an extra term, which meets other
+// spellings of the same name ("GitHub", "github") but counts in no length. Words
 // in Latin script lose stop words and are reduced to Porter2 stems. Han,
 // Hiragana, Katakana and Hangul give bigrams, a single character itself.
 //
@@ -133,7 +133,7 @@ type class uint8
 
 const (
 	separator class = iota
-	joiner          // binds parts of an identifier
+	joiner          // binds the parts of an identifier: the underscore
 	lower
 	upper
 	caseless // a letter without case
@@ -173,7 +173,7 @@ var asciiClass = func() (t [utf8.RuneSelf]class) {
 			t[c] = upper
 		case '0' <= c && c <= '9':
 			t[c] = digit
-		case c == '_' || c == '-':
+		case c == '_':
 			t[c] = joiner
 		}
 	}
@@ -187,7 +187,8 @@ func isIdeograph(r rune) bool {
 		return false
 	}
 	return r == 0x30fc || 0x3031 <= r && r <= 0x3035 ||
-		unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+		unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) &&
+			unicode.In(r, unicode.Letter, unicode.Number)
 }
 
 // bigrams takes the run of ideographs that s begins with and returns its
@@ -246,25 +247,21 @@ func (a *Analyzer) split(s string) int {
 	a.parts = a.parts[:0]
 	start, end := 0, 0
 	prev := separator
-	joined := false // the rune before was a joiner
 	for end < len(s) {
 		r, n := utf8.DecodeRuneInString(s[end:])
 		c := classOf(r)
-		if c == separator || c == ideograph || c == joiner && joined && r == '-' {
+		if c == separator || c == ideograph {
 			break
 		}
-		if c == joiner {
+		switch {
+		case c == joiner:
 			a.part(s[start:end])
-			start, joined, prev = end+n, true, separator
-		} else {
-			if border(prev, c, s[end+n:]) {
-				a.part(s[start:end])
-				start = end
-			}
-			if c != mark {
-				prev = c
-			}
-			joined = false
+			start, prev = end+n, separator
+		case border(prev, c, s[end+n:]):
+			a.part(s[start:end])
+			start, prev = end, c
+		case c != mark:
+			prev = c
 		}
 		end += n
 	}

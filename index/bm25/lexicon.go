@@ -1,6 +1,7 @@
 package bm25
 
 import (
+	"bytes"
 	"hash/maphash"
 	"sync/atomic"
 )
@@ -22,6 +23,10 @@ var hashSeed = maphash.MakeSeed()
 
 // Add returns the number of term, giving it one if need be.
 func (l *Lexicon) Add(term string) uint32 {
+	return l.addBytes([]byte(term))
+}
+
+func (l *Lexicon) addBytes(term []byte) uint32 {
 	if 2*(len(l.ends)+1) > len(l.table) {
 		l.grow()
 	}
@@ -50,9 +55,11 @@ func (v View) Find(term string) (uint32, bool) {
 	if len(v.l.table) == 0 {
 		return 0, false
 	}
-	id, _, ok := v.l.find(term)
+	id, _, ok := v.l.find([]byte(term))
 	return id, ok
 }
+
+func (v View) bytes(id uint32) []byte { return v.l.term(id) }
 
 // Term returns the term numbered id.
 func (v View) Term(id uint32) string { return string(v.l.term(id)) }
@@ -67,15 +74,15 @@ func (l *Lexicon) term(id uint32) []byte {
 
 // find returns the number of term, or the free slot where it belongs. Slots
 // taken by terms that a view does not know yet are passed over.
-func (l *Lexicon) find(term string) (id, slot uint32, ok bool) {
+func (l *Lexicon) find(term []byte) (id, slot uint32, ok bool) {
 	mask := uint32(len(l.table) - 1)
-	slot = uint32(maphash.String(hashSeed, term)) & mask
+	slot = uint32(maphash.Bytes(hashSeed, term)) & mask
 	for {
 		n := atomic.LoadUint32(&l.table[slot])
 		if n == 0 {
 			return 0, slot, false
 		}
-		if int(n) <= len(l.ends) && string(l.term(n-1)) == term {
+		if int(n) <= len(l.ends) && bytes.Equal(l.term(n-1), term) {
 			return n - 1, slot, true
 		}
 		slot = (slot + 1) & mask
@@ -89,7 +96,7 @@ func (l *Lexicon) grow() {
 	l.ends = nil
 	for i := range old {
 		l.ends = old[:i+1]
-		term := string(l.term(uint32(i)))
+		term := l.term(uint32(i))
 		l.ends = old[:i]
 		_, slot, _ := l.find(term)
 		l.table[slot] = uint32(i) + 1
