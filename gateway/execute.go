@@ -184,7 +184,11 @@ func (g *Gateway) callFailed(ctx context.Context, x *execution, res upstream.Res
 			hint: fmt.Sprintf("what it did until then may have taken effect; options.timeout_ms may be up to %d", g.opts.MaxTimeout.Milliseconds()),
 		}
 	case errors.Is(ctx.Err(), context.Canceled):
-		return &callError{msg: fmt.Sprintf("execute_tool %s: cancelled by the caller", x.name), hint: "what it did until then may have taken effect"}
+		why := "by the caller"
+		if errors.Is(context.Cause(ctx), errShutdown) {
+			why = "as " + errShutdown.Error()
+		}
+		return &callError{msg: fmt.Sprintf("execute_tool %s: cancelled %s", x.name, why), hint: "what it did until then may have taken effect"}
 	}
 	g.finished(x, false, took, err)
 	hint := "the tool did not run; try again later, or find another with get_similar_tools"

@@ -21,6 +21,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -74,6 +75,9 @@ type Gateway struct {
 	metrics *metrics
 	about   aboutServers
 
+	aborted context.Context // done when calls under way must end
+	abort   context.CancelCauseFunc
+
 	mu       sync.Mutex // guards the fields below
 	draining bool
 	inFlight int
@@ -91,6 +95,7 @@ func New(ix *index.Index, calls Caller, o Options) *Gateway {
 		ix: ix, calls: calls, opts: o, log: o.Logger,
 		schemas: newSchemaCache(), idle: make(chan struct{}),
 	}
+	g.aborted, g.abort = context.WithCancelCause(context.Background())
 	g.metrics = newMetrics(ix, o.Status)
 	g.tools = map[string]metaTool{
 		"search_tools":        g.searchTools,
@@ -147,6 +152,9 @@ func (g *Gateway) call(ctx context.Context, tool string, args json.RawMessage, c
 		})
 	}
 	defer g.leave()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(g.aborted, func() { cancel(context.Cause(g.aborted)) })()
 	began := time.Now()
 	answer, err := g.answer(ctx, tool, args, c)
 	if err != nil {
@@ -188,8 +196,11 @@ func (g *Gateway) leave() {
 	}
 }
 
+var errShutdown = errors.New("the gateway is shutting down")
+
 // Drain refuses calls from now on and returns when those under way have
-// ended, or with ctx's error.
+// ended. When ctx ends first they are cancelled, and Drain returns ctx's
+// error once they have ended.
 func (g *Gateway) Drain(ctx context.Context) error {
 	g.mu.Lock()
 	if !g.draining {
@@ -203,6 +214,8 @@ func (g *Gateway) Drain(ctx context.Context) error {
 	case <-g.idle:
 		return nil
 	case <-ctx.Done():
+		g.abort(errShutdown)
+		<-g.idle
 		return fmt.Errorf("drain calls under way: %w", ctx.Err())
 	}
 }

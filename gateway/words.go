@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -34,36 +35,44 @@ func join(names []string) string { return strings.Join(names, ", ") }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
+// lineBreaks are line ends with the indentation around them.
+var lineBreaks = regexp.MustCompile(`[ \t\r]*\n\s*`)
+
 // shortened cuts s at a sentence's end within most characters, marked "…";
-// without one at a word's end.
+// without one at a line's end, else at a word's. Indentation and empty lines
+// go in any case.
 func shortened(s string, most int) string {
-	s = strings.TrimSpace(s)
+	s = lineBreaks.ReplaceAllString(strings.TrimSpace(s), "\n")
 	if utf8.RuneCountInString(s) <= most {
 		return s
 	}
 	room := string([]rune(s)[:most-1])
 	if cut := sentenceEnd(room); cut > 0 {
-		return strings.TrimSpace(room[:cut]) + "…"
+		return room[:cut] + "…"
 	}
-	if cut := strings.LastIndexAny(room, " \t\n"); cut > 0 {
+	if cut := max(strings.LastIndexByte(room, '\n'), strings.LastIndexByte(room, ' ')); cut > 0 {
 		room = room[:cut]
 	}
-	return strings.TrimRight(room, " \t\n,;:") + "…"
+	return strings.TrimRight(room, " \n,;:") + "…"
 }
 
 // sentenceEnd is the byte after the last sentence's end in s, 0 without one.
 func sentenceEnd(s string) int {
 	cut := 0
 	for i, r := range s {
-		next := i + utf8.RuneLen(r)
 		switch r {
 		case '.', '!', '?':
-			if next < len(s) && (s[next] == ' ' || s[next] == '\n' || s[next] == '\t') {
-				cut = next
+			if i+1 < len(s) && (s[i+1] == ' ' || s[i+1] == '\n') && !abbreviates(s[:i]) {
+				cut = i + 1
 			}
-		case '\n', '。', '！', '？':
-			cut = next
+		case '。', '！', '？':
+			cut = i + utf8.RuneLen(r)
 		}
 	}
 	return cut
+}
+
+// abbreviates says that the full stop after s ends no sentence.
+func abbreviates(s string) bool {
+	return strings.HasSuffix(s, "e.g") || strings.HasSuffix(s, "i.e") || strings.HasSuffix(s, "etc")
 }

@@ -13,6 +13,9 @@ func TestShortened(t *testing.T) {
 		{"One. Two is here. Three is too long for this", "One. Two is here.…"},
 		{"no sentence ends in these thirty", "no sentence ends in these…"},
 		{"v1.2 has a dot but no end of sentence", "v1.2 has a dot but no end of…"},
+		{"Use it, e.g. for this. \n\n    Then: a b c d e f g", "Use it, e.g. for this.…"},
+		{"first line\n   second line and more words", "first line\nsecond line and…"},
+		{"a  \n\n   b", "a\nb"},
 		{strings.Repeat("x", 40), strings.Repeat("x", 29) + "…"},
 		{"これは道具です。とても長い説明がここに続きます。そして終わりません", "これは道具です。とても長い説明がここに続きます。…"},
 	} {
