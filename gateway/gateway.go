@@ -24,7 +24,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,6 +38,8 @@ import (
 type Caller interface {
 	Call(ctx context.Context, r upstream.Request) (upstream.Result, error)
 }
+
+var _ Caller = (*upstream.Set)(nil)
 
 // Options configure New. The zero value works.
 type Options struct {
@@ -78,10 +79,8 @@ type Gateway struct {
 	aborted context.Context // done when calls under way must end
 	abort   context.CancelCauseFunc
 
-	mu       sync.Mutex // guards the fields below
-	draining bool
-	inFlight int
-	idle     chan struct{} // closed when draining and inFlight is 0
+	underWay turnstile // calls of meta-tools
+	posts    turnstile // HTTP requests that carry them
 }
 
 // A metaTool answers the calls of one meta-tool.
@@ -93,7 +92,7 @@ func New(ix *index.Index, calls Caller, o Options) *Gateway {
 	o = o.withDefaults()
 	g := &Gateway{
 		ix: ix, calls: calls, opts: o, log: o.Logger,
-		schemas: newSchemaCache(), idle: make(chan struct{}),
+		schemas: newSchemaCache(),
 	}
 	g.aborted, g.abort = context.WithCancelCause(context.Background())
 	g.metrics = newMetrics(ix, o.Status)
@@ -145,13 +144,13 @@ func (g *Gateway) Call(ctx context.Context, tool string, args json.RawMessage) *
 }
 
 func (g *Gateway) call(ctx context.Context, tool string, args json.RawMessage, c caller) *Answer {
-	if !g.enter() {
+	if !g.underWay.enter() {
 		return errorAnswer(&callError{
 			msg:  tool + ": this gateway is shutting down and takes no further calls",
 			hint: "reconnect and call again",
 		})
 	}
-	defer g.leave()
+	defer g.underWay.leave()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(g.aborted, func() { cancel(context.Cause(g.aborted)) })()
@@ -176,52 +175,16 @@ func (g *Gateway) answer(ctx context.Context, tool string, args json.RawMessage,
 	return run(ctx, args, c)
 }
 
-// enter counts a call in, unless the gateway is draining.
-func (g *Gateway) enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.draining {
-		return false
-	}
-	g.inFlight++
-	return true
-}
-
-func (g *Gateway) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.inFlight--
-	if g.draining && g.inFlight == 0 {
-		close(g.idle)
-	}
-}
-
 var errShutdown = errors.New("the gateway is shutting down")
 
 // Drain refuses calls from now on and returns when those under way have
 // ended. When ctx ends first they are cancelled, and Drain returns ctx's
 // error once they have ended.
 func (g *Gateway) Drain(ctx context.Context) error {
-	g.mu.Lock()
-	if !g.draining {
-		g.draining = true
-		if g.inFlight == 0 {
-			close(g.idle)
-		}
-	}
-	g.mu.Unlock()
-	select {
-	case <-g.idle:
-		return nil
-	case <-ctx.Done():
+	if err := g.underWay.drain(ctx); err != nil {
 		g.abort(errShutdown)
-		<-g.idle
-		return fmt.Errorf("drain calls under way: %w", ctx.Err())
+		<-g.underWay.shut()
+		return fmt.Errorf("drain calls under way: %w", err)
 	}
-}
-
-func (g *Gateway) isDraining() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.draining
+	return nil
 }

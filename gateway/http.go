@@ -54,6 +54,13 @@ func (g *Gateway) mcpHandler() http.Handler {
 		DisableLocalhostProtection: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			if !g.posts.enter() {
+				http.Error(w, errShutdown.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			defer g.posts.leave()
+		}
 		if r.Header.Get("MCP-Protocol-Version") >= statelessEra {
 			stateless.ServeHTTP(w, r)
 			return
@@ -96,7 +103,7 @@ func (g *Gateway) ready(w http.ResponseWriter, _ *http.Request) {
 		Tools   int            `json:"tools"`
 		Problem string         `json:"problem,omitempty"`
 		Servers map[string]int `json:"servers,omitempty"` // by state
-	}{Ready: !g.isDraining(), Tools: st.Tools, Problem: st.Problem}
+	}{Ready: !g.underWay.isShut(), Tools: st.Tools, Problem: st.Problem}
 	if g.opts.Status != nil {
 		out.Servers = map[string]int{}
 		for _, s := range g.opts.Status() {
@@ -124,9 +131,13 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	case <-ctx.Done():
 	}
 	g.drain()
-	g.closeSessions()
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
+	// A session that is closed drops the answers not yet written.
+	if err := g.posts.drain(stop); err != nil {
+		g.log.Warn("http requests abandoned", "error", err)
+	}
+	g.closeSessions()
 	if err := srv.Shutdown(stop); err != nil {
 		if err := srv.Close(); err != nil {
 			g.log.Warn("http server not closed", "error", err)

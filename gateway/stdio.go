@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,10 +35,15 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Write
 		}
 		err = <-ended
 	}
-	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+	if err != nil && !clientGone(err) && ctx.Err() == nil {
 		return fmt.Errorf("serve stdio: %w", err)
 	}
 	return nil
+}
+
+// clientGone says that the client has closed its end, which is how it leaves.
+func clientGone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
 
 type stdioTransport struct{ *mcp.IOTransport }

@@ -141,7 +141,7 @@ func connect(t testing.TB, g *Gateway, era string, o *mcp.ClientOptions) *mcp.Cl
 		if err := cs.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := ss.Wait(); err != nil {
+		if err := ss.Wait(); err != nil && !clientGone(err) {
 			t.Error(err)
 		}
 	})
