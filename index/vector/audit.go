@@ -2,6 +2,7 @@ package vector
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -28,12 +29,12 @@ type Measure struct {
 // row of queries. It ignores the threshold and stops with ctx's error.
 func (x *Index) Audit(ctx context.Context, queries Matrix, efs []int) ([]Measure, error) {
 	if queries.Dims != x.graph.dims {
-		return nil, nil
+		return nil, fmt.Errorf("audit graph: queries have %d dimensions, the graph %d", queries.Dims, x.graph.dims)
 	}
 	exact := make([][]Hit, queries.Rows())
 	for i := range exact {
 		if err := context.Cause(ctx); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("audit graph: %w", err)
 		}
 		exact[i] = x.scan.Search(queries.Row(i), nil, auditK)
 	}

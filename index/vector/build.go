@@ -13,7 +13,7 @@ import (
 // batchNodes are linked at once: each finds its neighbours in the graph
 // without the batch, and among the batch by looking at all of it. The order
 // of work within a batch then changes nothing.
-const batchNodes = 512
+const batchNodes = 256
 
 // BuildOptions tune Build. The zero value uses all cores.
 type BuildOptions struct {
@@ -78,9 +78,9 @@ type backlink struct {
 
 type buildScratch struct {
 	walker
-	found    candidates
-	selected candidates
-	buf      []byte
+	found      candidates
+	kept, rest candidates // of neighbours
+	buf        []byte
 }
 
 func newBuilder(keys []uint64, m Matrix, o BuildOptions) *builder {
@@ -185,36 +185,36 @@ func (b *builder) choose(s *buildScratch, start, end, node uint32) []candidates 
 		s.descend(g, int(g.level[node]))
 	}
 	for layer := int(g.level[node]); layer >= 0; layer-- {
-		s.found = s.found[:0]
 		if layer <= top {
 			s.search(g, layer, efConstruction, nil)
-			for _, n := range s.nodes {
-				s.found = append(s.found, n.Hit)
-			}
+		} else {
+			s.reset(efConstruction)
+			s.newWalk()
 		}
 		b.addBatch(s, start, end, node, layer)
+		s.found = s.found[:0]
+		for _, n := range s.nodes {
+			s.found = append(s.found, n.Hit)
+		}
 		b.rescore(s, x)
-		s.selected = b.diverse(s.selected[:0], s.found, linksUpper)
-		lists[layer] = slices.Clone(s.selected)
+		lists[layer] = slices.Clone(b.neighbours(s, linksUpper))
 	}
 	return lists
 }
 
-// addBatch adds the nodes of the batch that reach the layer to s.found and
-// keeps the best efConstruction.
+// addBatch adds the nodes of the batch that reach the layer to the beam; those
+// of a layer above are there.
 func (b *builder) addBatch(s *buildScratch, start, end, node uint32, layer int) {
 	s.ids = s.ids[:0]
 	for n := start; n < end; n++ {
-		if n != node && int(b.g.level[n]) >= layer {
+		if n != node && int(b.g.level[n]) >= layer && s.seen[n] != s.walk {
 			s.ids = append(s.ids, n)
 		}
 	}
 	s.score(b.g)
 	for i, id := range s.ids {
-		s.found = append(s.found, Hit{id, s.scores[i]})
+		s.add(Hit{id, s.scores[i]})
 	}
-	slices.SortFunc(s.found, compareHits)
-	s.found = s.found[:min(len(s.found), efConstruction)]
 }
 
 // rescore replaces the scores of s.found by the exact ones and sorts.
@@ -225,20 +225,30 @@ func (b *builder) rescore(s *buildScratch, x []float32) {
 	slices.SortFunc(s.found, compareHits)
 }
 
-// diverse is Algorithm 4 of the paper without its optional parts: of the
-// candidates, best first, it keeps those nearer to the node than to any
-// neighbour kept before, up to n. Links then lead in different directions.
-func (b *builder) diverse(kept, from candidates, n int) candidates {
-	for _, h := range from {
+// neighbours is Algorithm 4 of the paper: of s.found, best first, it keeps
+// those nearer to the node than to any neighbour kept before, at most limit,
+// so that links lead in different directions; if these are fewer than
+// linksUpper, the best of the others fill up to that, or tight clusters would
+// hang together by single links. The result is valid until the next call.
+func (b *builder) neighbours(s *buildScratch, limit int) candidates {
+	kept, rest := s.kept[:0], s.rest[:0]
+	for _, h := range s.found {
+		if len(kept) == limit {
+			break
+		}
 		x := b.m.Row(int(b.row[h.Doc]))
-		if !slices.ContainsFunc(kept, func(k Hit) bool {
+		if slices.ContainsFunc(kept, func(k Hit) bool {
 			return dot(x, b.m.Row(int(b.row[k.Doc]))) > h.Score
 		}) {
-			if kept = append(kept, h); len(kept) == n {
-				break
-			}
+			rest = append(rest, h)
+		} else {
+			kept = append(kept, h)
 		}
 	}
+	if n := min(linksUpper-len(kept), len(rest)); n > 0 {
+		kept = append(kept, rest[:n]...)
+	}
+	s.kept, s.rest = kept, rest
 	return kept
 }
 
@@ -279,11 +289,11 @@ func (b *builder) extend(s *buildScratch, group []backlink) {
 		s.found = append(s.found, Hit{Doc: id})
 	}
 	b.rescore(s, b.m.Row(int(b.row[group[0].to])))
-	s.selected = b.diverse(s.selected[:0], s.found, len(links))
+	kept := b.neighbours(s, len(links))
 	for i := range links {
 		links[i] = none
-		if i < len(s.selected) {
-			links[i] = s.selected[i].Doc
+		if i < len(kept) {
+			links[i] = kept[i].Doc
 		}
 	}
 }

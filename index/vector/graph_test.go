@@ -1,0 +1,446 @@
+package vector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bits-and-blooms/bitset"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// randomKeys returns n ascending 48-bit keys, as tool ids are.
+func randomKeys(seed uint64, n int) []uint64 {
+	r := rand.New(rand.NewPCG(seed, 3))
+	keys := make([]uint64, n)
+	for i := range keys {
+		keys[i] = r.Uint64() >> 16
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func build(t testing.TB, keys []uint64, m Matrix) *Graph {
+	t.Helper()
+	g, err := Build(t.Context(), keys, m, BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func bind(t testing.TB, g *Graph, keys []uint64, m Matrix) *Index {
+	t.Helper()
+	x, err := g.Bind(keys, NewScan(m), IndexOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// nearCopies has row i at a distance of about spread from one of ten rows.
+func nearCopies(seed uint64, rows, dims int, spread float64) Matrix {
+	m := randomMatrix(seed, rows, dims, 0)
+	for i := range rows {
+		row, centre := m.Row(i), m.Row(i%10)
+		if i >= 10 {
+			for d := range row {
+				row[d] = centre[d] + float32(spread)*row[d]
+			}
+			normalise(row)
+		}
+	}
+	return m
+}
+
+func TestGraphRecall(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		m    Matrix
+	}{
+		{"clustered", randomMatrix(1, 4000, 64, 1)},
+		{"structureless", randomMatrix(2, 2000, 64, 0)},
+		{"near copies", nearCopies(3, 3000, 64, .02)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			keys := randomKeys(1, test.m.Rows())
+			g := build(t, keys, test.m)
+			x := bind(t, g, keys, test.m)
+			measured, err := x.Audit(t.Context(), SampleQueries(test.m, 150), []int{g.EF(), 2 * g.EF()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("built with ef %d, recall %.4f; audited: %+v", g.EF(), g.Recall(), measured)
+			if got := measured[0].Recall; got < MinRecall {
+				t.Errorf("recall@10 = %.4f at ef %d, want at least %g", got, g.EF(), MinRecall)
+			}
+			if g.Recall() < MinRecall {
+				t.Errorf("the build noted recall %.4f, want at least %g", g.Recall(), MinRecall)
+			}
+		})
+	}
+}
+
+// At a beam as wide as the graph a walk sees every node it can reach, which
+// must be all of them.
+func TestWideWalkEqualsScan(t *testing.T) {
+	for _, m := range []Matrix{randomMatrix(1, 1500, 32, 1), nearCopies(2, 1500, 32, .001)} {
+		keys := randomKeys(2, m.Rows())
+		x := bind(t, build(t, keys, m), keys, m)
+		x.o.EF = m.Rows()
+		queries := SampleQueries(m, 20)
+		for i := range queries.Rows() {
+			want := x.scan.Search(queries.Row(i), nil, 30)
+			if diff := cmp.Diff(want, x.walk(queries.Row(i), nil, 30, m.Rows())); diff != "" {
+				t.Fatalf("query %d: want -, got +:\n%s", i, diff)
+			}
+		}
+	}
+}
+
+func TestBuildIsDeterministic(t *testing.T) {
+	m := randomMatrix(1, 1200, 32, 1)
+	keys := randomKeys(2, m.Rows())
+	want := build(t, keys, m)
+	for _, workers := range []int{1, 3, 8} {
+		got, err := Build(t.Context(), keys, m, BuildOptions{Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(want, got) {
+			t.Errorf("%d workers build another graph", workers)
+		}
+	}
+}
+
+func TestBuildLinks(t *testing.T) {
+	m := randomMatrix(4, 3000, 32, 1)
+	g := build(t, randomKeys(4, m.Rows()), m)
+	reached := make([]bool, g.Nodes())
+	reach(g, reached, g.entry)
+	for n := range uint32(g.Nodes()) {
+		if !reached[n] {
+			t.Errorf("node %d cannot be reached", n)
+		}
+		for layer := range int(g.level[n]) + 1 {
+			links := g.links(n, layer)
+			links = links[:firstNone(links)]
+			for i, other := range links {
+				if other == n || int(g.level[other]) < layer || slices.Contains(links[:i], other) {
+					t.Fatalf("node %d, layer %d: odd links %v", n, layer, links)
+				}
+			}
+		}
+	}
+	if counts := levels(g); counts[1] < 100 || counts[1] > 300 || counts[2] == 0 {
+		t.Errorf("nodes by level: %v, want about a sixteenth on each next one", counts)
+	}
+}
+
+func levels(g *Graph) (counts [maxLevel + 1]int) {
+	for _, l := range g.level {
+		counts[l]++
+	}
+	return counts
+}
+
+func TestBuildSmall(t *testing.T) {
+	for _, rows := range []int{0, 1, 2, 3, 40} {
+		m := randomMatrix(1, rows, 16, 0)
+		keys := randomKeys(1, rows)
+		x := bind(t, build(t, keys, m), keys, m)
+		for i := range rows {
+			if got := x.walk(m.Row(i), nil, 3, rows); len(got) != min(3, rows) || got[0].Doc != uint32(i) {
+				t.Errorf("%d rows: row %d finds %v, not itself first", rows, i, got)
+			}
+		}
+		if got := x.walk(make([]float32, 16), nil, 3, rows); len(got) > 3 {
+			t.Errorf("%d rows: a zero query finds %v", rows, got)
+		}
+	}
+}
+
+func TestBuildErrors(t *testing.T) {
+	m := randomMatrix(1, 3, 4, 0)
+	for _, test := range []struct {
+		keys []uint64
+		want string
+	}{
+		{[]uint64{1, 2}, "build graph: 2 keys for 3 rows"},
+		{[]uint64{1, 2, 2}, "build graph: key 2 follows 2: keys must ascend"},
+	} {
+		if _, err := Build(t.Context(), test.keys, m, BuildOptions{}); err == nil || err.Error() != test.want {
+			t.Errorf("keys %v: got error %v, want %s", test.keys, err, test.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Build(ctx, []uint64{1, 2, 3}, m, BuildOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want canceled", err)
+	}
+}
+
+func TestBuildReportsProgress(t *testing.T) {
+	m := randomMatrix(1, batchNodes+10, 8, 0)
+	var got [][2]int
+	_, err := Build(t.Context(), randomKeys(1, m.Rows()), m, BuildOptions{
+		Progress: func(done, total int) { got = append(got, [2]int{done, total}) },
+	})
+	want := [][2]int{{batchNodes, batchNodes + 10}, {batchNodes + 10, batchNodes + 10}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v; want -, got +:\n%s", err, diff)
+	}
+}
+
+// Documents with one vector share a node, and all of them are found.
+func TestCopiesShareANode(t *testing.T) {
+	m := randomMatrix(5, 1000, 16, 1)
+	for i := 500; i < 1000; i++ {
+		copy(m.Row(i), m.Row(i%5))
+	}
+	clear(m.Row(7))
+	keys := randomKeys(5, m.Rows())
+	g := build(t, keys, m)
+	if g.Docs() != 999 || g.Nodes() != 499 {
+		t.Errorf("%d documents on %d nodes, want 999 on 499", g.Docs(), g.Nodes())
+	}
+	x := bind(t, g, keys, m)
+	for i := range 5 {
+		want := x.scan.Search(m.Row(i), nil, 101)
+		if diff := cmp.Diff(want, x.walk(m.Row(i), nil, 101, x.Live())); diff != "" {
+			t.Errorf("copies of %d: want -, got +:\n%s", i, diff)
+		}
+	}
+}
+
+// A changedCatalog is m with some rows gone, changed and added.
+func changedCatalog(keys []uint64, m Matrix) (newKeys []uint64, n Matrix) {
+	n.Dims = m.Dims
+	extra := randomMatrix(77, m.Rows(), m.Dims, 1)
+	for i, key := range keys {
+		row := m.Row(i)
+		switch i % 20 {
+		case 0:
+			continue
+		case 1:
+			row = extra.Row(i)
+		case 2:
+			newKeys = append(newKeys, key-1)
+			n.Data = append(n.Data, extra.Row(i)...)
+		}
+		newKeys = append(newKeys, key)
+		n.Data = append(n.Data, row...)
+	}
+	return newKeys, n
+}
+
+func TestBindToAChangedCatalog(t *testing.T) {
+	m := randomMatrix(6, 2000, 32, 1)
+	keys := randomKeys(6, m.Rows())
+	g := build(t, keys, m)
+	newKeys, n := changedCatalog(keys, m)
+	x := bind(t, g, newKeys, n)
+	if x.Dead() != 200 || x.Delta() != 200 || x.Live() != 1800 || x.Stale() {
+		t.Errorf("dead %d, delta %d, live %d, stale %t; want 200, 200, 1800, false", x.Dead(), x.Delta(), x.Live(), x.Stale())
+	}
+	measured, err := x.Audit(t.Context(), SampleQueries(n, 150), []int{g.EF()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if measured[0].Recall < MinRecall {
+		t.Errorf("recall@10 = %.4f after changes, want at least %g", measured[0].Recall, MinRecall)
+	}
+	if y := bind(t, g, newKeys[:900], Matrix{n.Dims, n.Data[:900*n.Dims]}); !y.Stale() {
+		t.Error("not stale with half of its documents gone")
+	}
+}
+
+func TestBindErrors(t *testing.T) {
+	m := randomMatrix(1, 3, 4, 0)
+	g := build(t, randomKeys(1, 3), m)
+	if _, err := g.Bind([]uint64{1}, NewScan(m), IndexOptions{}); err == nil || !strings.Contains(err.Error(), "1 keys for 3 rows") {
+		t.Errorf("short keys: %v", err)
+	}
+	wide := randomMatrix(1, 3, 8, 0)
+	if _, err := g.Bind(randomKeys(1, 3), NewScan(wide), IndexOptions{}); err == nil || !strings.Contains(err.Error(), "4 dimensions in the graph, 8") {
+		t.Errorf("other dimensions: %v", err)
+	}
+	if _, err := g.Bind(nil, NewScan(Matrix{}), IndexOptions{}); err != nil {
+		t.Errorf("empty catalog: %v", err)
+	}
+}
+
+func TestFilteredWalk(t *testing.T) {
+	m := randomMatrix(7, 5000, 32, 1)
+	keys := randomKeys(7, m.Rows())
+	x := bind(t, build(t, keys, m), keys, m)
+	queries := SampleQueries(m, 60)
+	for _, share := range []float64{.9, .5, .2, .02, 0} {
+		allowed := someOf(8, m.Rows(), share)
+		found, wanted := 0, 0
+		for i := range queries.Rows() {
+			want := x.scan.Search(queries.Row(i), allowed, 10)
+			got := x.walk(queries.Row(i), allowed, 10, int(allowed.Count()))
+			for _, h := range got {
+				if !allowed.Test(uint(h.Doc)) {
+					t.Fatalf("found %d, which is not allowed", h.Doc)
+				}
+			}
+			found, wanted = found+overlap(want, got), wanted+len(want)
+		}
+		if recall := float64(found) / float64(max(wanted, 1)); recall < MinRecall && wanted > 0 {
+			t.Errorf("share %g: recall@10 = %.4f, want at least %g", share, recall, MinRecall)
+		}
+	}
+}
+
+// The allowed documents are all far from the query: a walk would stay where
+// they are not.
+func TestFilterAwayFromTheQuery(t *testing.T) {
+	m := nearCopies(9, 3000, 32, .2)
+	keys := randomKeys(9, m.Rows())
+	x := bind(t, build(t, keys, m), keys, m)
+	allowed := bitset.New(uint(m.Rows()))
+	for i := range m.Rows() {
+		if i%10 < 3 {
+			allowed.Set(uint(i))
+		}
+	}
+	for i := 3; i < 10; i++ {
+		want := x.scan.Search(m.Row(i), allowed, 10)
+		if diff := cmp.Diff(want, x.walk(m.Row(i), allowed, 10, int(allowed.Count()))); diff != "" {
+			t.Errorf("query %d: want -, got +:\n%s", i, diff)
+		}
+	}
+}
+
+func TestIndexChoosesScanOrWalk(t *testing.T) {
+	m := randomMatrix(10, 3000, 16, 1)
+	keys := randomKeys(10, m.Rows())
+	g := build(t, keys, m)
+	for _, test := range []struct {
+		threshold, allowed int
+		want               bool
+	}{
+		{0, 3000, true}, {2999, 3000, true}, {3000, 3000, false}, {0, 100, false},
+	} {
+		x, err := g.Bind(keys, NewScan(m), IndexOptions{Threshold: test.threshold, EF: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := x.Walks(test.allowed); got != test.want {
+			t.Errorf("threshold %d, %d allowed: walks %t, want %t", test.threshold, test.allowed, got, test.want)
+		}
+		allowed := someOf(1, m.Rows(), .01)
+		if diff := cmp.Diff(x.scan.Search(m.Row(1), allowed, 5), x.Search(m.Row(1), allowed, 5)); diff != "" {
+			t.Errorf("threshold %d: want -, got +:\n%s", test.threshold, diff)
+		}
+	}
+	bad := *g
+	bad.recall = .9
+	if x := bind(t, &bad, keys, m); x.Walks(3000) {
+		t.Error("walks a graph that misses its recall")
+	}
+}
+
+func TestSearchesShareAnIndex(t *testing.T) {
+	m := randomMatrix(11, 3000, 32, 1)
+	keys := randomKeys(11, m.Rows())
+	x := bind(t, build(t, keys, m), keys, m)
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for i := w; i < 400; i += 8 {
+				if got := x.Search(m.Row(i), nil, 5); len(got) != 5 || got[0].Doc != uint32(i) {
+					t.Errorf("row %d finds %v, not itself first", i, got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestWalkAllocatesResultsOnly(t *testing.T) {
+	m := randomMatrix(12, 3000, 32, 1)
+	keys := randomKeys(12, m.Rows())
+	x := bind(t, build(t, keys, m), keys, m)
+	q := m.Row(5)
+	if n := testing.AllocsPerRun(200, func() { x.walk(q, nil, 10, m.Rows()) }); n > 2.5 {
+		t.Errorf("a walk allocates %.1f times, want at most 2", n)
+	}
+}
+
+func TestAuditStopsWithItsContext(t *testing.T) {
+	m := randomMatrix(1, 50, 8, 0)
+	keys := randomKeys(1, 50)
+	x := bind(t, build(t, keys, m), keys, m)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := x.Audit(ctx, m, []int{64}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want canceled", err)
+	}
+	if _, err := x.Audit(t.Context(), Matrix{Dims: 3}, []int{64}); err == nil {
+		t.Error("audited with queries of other dimensions")
+	}
+}
+
+func TestSampleQueries(t *testing.T) {
+	m := randomMatrix(1, 40, 8, 0)
+	clear(m.Row(0))
+	s := SampleQueries(m, 100)
+	if s.Rows() != 39 {
+		t.Fatalf("got %d queries, want one for each present row", s.Rows())
+	}
+	for i := range s.Rows() {
+		if n := dot(s.Row(i), s.Row(i)); n < .999 || n > 1.001 {
+			t.Errorf("query %d has length² %g", i, n)
+		}
+	}
+	two := Matrix{2, []float32{1, 0, -1, 0}}
+	if got := SampleQueries(two, 2); !got.present(0) || !got.present(1) {
+		t.Errorf("opposite rows give %v", got.Data)
+	}
+}
+
+func BenchmarkWalk(b *testing.B) {
+	for _, rows := range []int{1_000, 10_000} {
+		m := randomMatrix(1, rows, 256, 1)
+		keys := randomKeys(1, rows)
+		x := bind(b, build(b, keys, m), keys, m)
+		queries := SampleQueries(m, 64)
+		for _, share := range []float64{1, .5} {
+			var allowed *bitset.BitSet
+			n := rows
+			if share < 1 {
+				allowed = someOf(1, rows, share)
+				n = int(allowed.Count())
+			}
+			b.Run(fmt.Sprintf("rows=%d/allowed=%g", rows, share), func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					x.walk(queries.Row(i%queries.Rows()), allowed, 10, n)
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	for _, rows := range []int{1_000, 10_000} {
+		m, keys := randomMatrix(1, rows, 256, 1), randomKeys(1, rows)
+		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) {
+			for b.Loop() {
+				build(b, keys, m)
+			}
+		})
+	}
+}
