@@ -36,7 +36,7 @@ func (a *app) eval() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.evalRun(), a.evalCompare())
+	cmd.AddCommand(a.evalRun(), a.evalCompare(), a.evalTune())
 	return cmd
 }
 
@@ -216,4 +216,10 @@ func writeTo(cmd *cobra.Command, path string, f func(io.Writer) error) (err erro
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return f(file)
+}
+
+func jsonTo(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }

@@ -137,14 +137,18 @@ func labelsOf(res []eval.QueryResult) []*labels.Set {
 	return out
 }
 
-func printComparison(w io.Writer, c *eval.Comparison) {
+func printTests(w io.Writer, tests []eval.Test) {
 	t := newTable("metric", "set", "queries", "A", "B", "B - A", "wins", "losses", "p", "p (Holm)", "")
-	for _, x := range c.Tests {
+	for _, x := range tests {
 		t.add(x.Metric, x.Set, fmt.Sprint(x.Queries), fmt.Sprintf("%.4f", x.A), fmt.Sprintf("%.4f", x.B),
 			fmt.Sprintf("%+.4f", x.B-x.A), fmt.Sprint(x.Wins), fmt.Sprint(x.Losses),
 			fmt.Sprintf("%.4f", x.P), fmt.Sprintf("%.4f", x.Holm), x.Verdict)
 	}
 	t.write(w)
+}
+
+func printComparison(w io.Writer, c *eval.Comparison) {
+	printTests(w, c.Tests)
 	for _, m := range c.Moved {
 		fmt.Fprintf(w, "\n%s %s: %s\n  right: %s\n ", m.Set, m.Query, oneLine(m.Text, 100), strings.Join(m.Relevant, ", "))
 		for _, name := range sortedKeys(m.Change) {

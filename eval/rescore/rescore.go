@@ -29,6 +29,7 @@ type Query struct {
 	Candidates []Candidate
 	Relevant   []int // candidates that are relevant
 	Grades     []int // by Relevant
+	Total      int   // relevant tools
 	Ideal      float64
 }
 
@@ -50,7 +51,7 @@ type Candidate struct {
 
 // A Count is how often a field of a tool holds a term.
 type Count struct {
-	Term, Field uint8
+	Term, Field uint16
 	N           float32
 	Length      float32 // of the field, over its average
 }
@@ -154,7 +155,7 @@ func (s *Scorer) Scores(q *Query) []float64 {
 func (s *Scorer) Found(q *Query) metric.Found {
 	scores := s.Scores(q)
 	s.found.Ranks, s.found.Grades = s.found.Ranks[:0], s.found.Grades[:0]
-	s.found.Total, s.found.Ideal = len(q.Relevant), q.Ideal
+	s.found.Total, s.found.Ideal = q.Total, q.Ideal
 	for i, at := range q.Relevant {
 		if s.W.Mode == index.Keyword && scores[at] <= 0 {
 			continue
