@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 )
@@ -175,27 +177,50 @@ func forwardedMeta(meta map[string]any) map[string]any {
 
 // callFailed accounts for a call without a result and says why there is none.
 func (g *Gateway) callFailed(ctx context.Context, x *execution, res upstream.Result, err error, took time.Duration) error {
-	server := x.hit.Tool.Server
+	e := &callError{hint: "what it did until then may have taken effect"}
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		g.finished(x, false, took, err)
-		return &callError{
-			msg:  fmt.Sprintf("execute_tool %s: server %s gave no result within %d ms; the call was cancelled", x.name, server, x.timeout.Milliseconds()),
-			hint: fmt.Sprintf("what it did until then may have taken effect; options.timeout_ms may be up to %d", g.opts.MaxTimeout.Milliseconds()),
-		}
+	case errors.Is(context.Cause(ctx), errShutdown):
+		e.msg = fmt.Sprintf("execute_tool %s: cancelled as %v", x.name, errShutdown)
 	case errors.Is(ctx.Err(), context.Canceled):
-		why := "by the caller"
-		if errors.Is(context.Cause(ctx), errShutdown) {
-			why = "as " + errShutdown.Error()
-		}
-		return &callError{msg: fmt.Sprintf("execute_tool %s: cancelled %s", x.name, why), hint: "what it did until then may have taken effect"}
+		e.msg = fmt.Sprintf("execute_tool %s: cancelled by the caller", x.name)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && res.Sent:
+		g.finished(x, false, took, err)
+		e.msg = fmt.Sprintf("execute_tool %s: server %s gave no result within %d ms; the call was cancelled",
+			x.name, x.hit.Tool.Server, x.timeout.Milliseconds())
+		e.hint += fmt.Sprintf("; options.timeout_ms may be up to %d", g.opts.MaxTimeout.Milliseconds())
+	default:
+		g.finished(x, false, took, err)
+		e.msg = fmt.Sprintf("execute_tool %s: server %s: %v", x.name, x.hit.Tool.Server, causeOf(err))
+		e.hint = failureHint(x.hit.Tool.Server, res, err)
 	}
-	g.finished(x, false, took, err)
-	hint := "the tool did not run; try again later, or find another with get_similar_tools"
-	if res.Sent {
-		hint = "the tool may have run; check before calling it again"
+	return e
+}
+
+// causeOf is err without the server's and tool's names, which the message has.
+func causeOf(err error) error {
+	var call *upstream.CallError
+	if errors.As(err, &call) {
+		return call.Err
 	}
-	return &callError{msg: fmt.Sprintf("execute_tool %s: server %s: %v", x.name, server, err), hint: hint}
+	return err
+}
+
+// failureHint says what to do about a call without a result.
+func failureHint(server string, res upstream.Result, err error) string {
+	var answer *jsonrpc.Error
+	switch {
+	case errors.As(err, &answer):
+		return "the server refused the call with this error; describe_tool shows what the tool expects"
+	case errors.Is(err, upstream.ErrTooLarge):
+		return "ask the tool for less at a time; it has run"
+	case errors.Is(err, upstream.ErrQueueFull):
+		return "the tool did not run; call again when others have ended"
+	case res.Sent:
+		return "the tool may have run; check before calling it again"
+	case errors.Is(err, upstream.ErrNotConnected):
+		return fmt.Sprintf("the tool did not run; %q says what keeps server %s away, get_similar_tools may know an alternative", "tooldex status", server)
+	}
+	return "the tool did not run; try again later, or find another with get_similar_tools"
 }
 
 // finished counts and logs one execution.

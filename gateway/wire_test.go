@@ -14,12 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // connectHTTP joins a client of the era to g over streamable HTTP.
 func connectHTTP(t testing.TB, g *Gateway, era string, o *mcp.ClientOptions) *mcp.ClientSession {
