@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -220,5 +221,57 @@ func TestProgressAndCancelThroughServers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// askingServer has one tool, which asks for a name and greets whoever has it.
+func askingServer(t *testing.T) upstream.Spec {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "greet", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if answer, ok := r.Params.InputResponses["who"].(*mcp.ElicitResult); ok {
+				text := fmt.Sprintf("hello %v, state %s", answer.Content["name"], r.Params.RequestState)
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+			}
+			return &mcp.CallToolResult{RequestState: "s1", InputRequests: mcp.InputRequestMap{
+				"who": &mcp.ElicitParams{Message: "Who are you?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)},
+			}}, nil
+		})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
+	srv := httptest.NewServer(handler)
+	t.Cleanup(srv.Close)
+	return upstream.Spec{Name: "asking", URL: srv.URL}
+}
+
+func TestInputIsRelayed(t *testing.T) {
+	g := start(t, Options{}, askingServer(t))
+	asked := make(chan string, 4)
+	able := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		asked <- r.Params.Message
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
+	}}
+	for name, join := range map[string]connectFunc{"memory": connect, "stdio": connectStdio, "http": connectHTTP} {
+		t.Run(name, func(t *testing.T) {
+			res := execute(t, join(t, g, statelessEra, able), "greet", `{}`)
+			if text := firstText(t, res); !strings.Contains(text, `"result":"hello Ada, state s1"`) {
+				t.Errorf("got %s", text)
+			}
+			if got := <-asked; got != "Who are you?" {
+				t.Errorf("asked %q", got)
+			}
+		})
+	}
+	for name, s := range map[string]*mcp.ClientSession{
+		"a client of the other era":    connect(t, g, "2025-11-25", able),
+		"a client without elicitation": connect(t, g, statelessEra, nil),
+	} {
+		res := execute(t, s, "greet", `{}`)
+		if text := firstText(t, res); !res.IsError || !strings.Contains(text, "server asking asks for input") {
+			t.Errorf("%s got %s", name, text)
+		}
+	}
+	if len(asked) != 0 {
+		t.Error("somebody was asked who cannot answer")
 	}
 }
