@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/eval"
+)
+
+const evalCalibrateLong = `Fit the thresholds of "confidence" and "weak_match" for a mode and model.
+
+Each answerable query is asked as it is, and again with its right tools and
+their near-duplicates taken out of the catalog: then nothing fits. Thresholds
+are fitted without each set in turn and judged on that set. A threshold that
+does not keep its promise there, or speaks of too few queries, is not written,
+and the result says so.`
+
+func (a *app) evalCalibrate() *cobra.Command {
+	var f evalFlags
+	var o eval.CalibrateOptions
+	var out string
+	cmd := &cobra.Command{
+		Use: "calibrate DIR...", Short: "Fit the thresholds of confidence and weak matches", Long: evalCalibrateLong,
+		Example: "  tooldex eval calibrate sets/a sets/b sets/c --params params.json --out params.json",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sets, err := f.sets(args)
+			if err != nil {
+				return err
+			}
+			opts, done, err := f.options(cmd)
+			if err != nil {
+				return err
+			}
+			defer done()
+			o.Options = opts
+			c, err := eval.Calibrate(cmd.Context(), sets, o)
+			if err != nil {
+				return err
+			}
+			if out != "" {
+				if err := writeTo(cmd, out, func(w io.Writer) error { return jsonTo(w, c.Params) }); err != nil {
+					return fmt.Errorf("write parameters: %w", err)
+				}
+			}
+			if a.asJSON() {
+				return a.print(c)
+			}
+			printCalibration(a.out, c)
+			return nil
+		},
+	}
+	f.addSets(cmd)
+	f.addSearch(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&out, "out", "o", "", "write the parameters with the supported thresholds as JSON")
+	fs.IntVar(&o.Queries, "queries", 500, "answerable queries drawn from each set")
+	fs.Float64Var(&o.Share, "unanswerable", .2, "share of unanswerable queries in the mix")
+	fs.Float64Var(&o.Precision, "precision", .9, "share of high claims that must be right")
+	fs.Float64Var(&o.Wrong, "wrong", .8, "share of weak matches that must be wrong")
+	fs.Float64Var(&o.Coverage, "coverage", .05, "least share of queries that a claim must speak of")
+	return cmd
+}
+
+func printCalibration(w io.Writer, c *eval.Calibration) {
+	fmt.Fprintf(w, "%s: %d queries, %.0f %% of them unanswerable; expected calibration error of the score %.3f",
+		c.Key, c.Queries, 100*c.Share, c.ECE)
+	if c.AUC != nil {
+		fmt.Fprintf(w, "; auc answerable against unanswerable %.3f", *c.AUC)
+	}
+	fmt.Fprintln(w)
+	for _, x := range []struct {
+		name  string
+		claim eval.Claim
+	}{{"confidence high at or above", c.High}, {"weak match below", c.Weak}} {
+		if x.claim.Supported {
+			fmt.Fprintf(w, "\n%s %.2f: %s\n", x.name, x.claim.Threshold, x.claim.Reason)
+		} else {
+			fmt.Fprintf(w, "\n%s: no threshold: %s\n", x.name, x.claim.Reason)
+		}
+		t := newTable("left out", "threshold of the others", "claims", "hold", "share", "queries")
+		for _, s := range x.claim.Sets {
+			share := "-"
+			if s.Claims > 0 {
+				share = fmt.Sprintf("%.3f", float64(s.Holds)/float64(s.Claims))
+			}
+			t.add(s.Set, fmt.Sprintf("%.2f", s.Threshold), fmt.Sprint(s.Claims), fmt.Sprint(s.Holds), share, fmt.Sprint(s.Queries))
+		}
+		t.write(w)
+	}
+	fmt.Fprintln(w)
+	t := newTable("score", "queries", "first row right")
+	for _, b := range c.Reliability {
+		if b.Count > 0 {
+			t.add(fmt.Sprintf("%.1f to %.1f", b.From, b.To), fmt.Sprint(b.Count), fmt.Sprintf("%.3f", b.Right))
+		}
+	}
+	t.write(w)
+}

@@ -1,0 +1,260 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tooldex/tooldex/eval/labels"
+	"github.com/tooldex/tooldex/eval/metric"
+	"github.com/tooldex/tooldex/eval/stat"
+	"github.com/tooldex/tooldex/index"
+)
+
+// CalibrateOptions say how to calibrate. The zero value is ready to use.
+type CalibrateOptions struct {
+	Options
+	Queries   int     // answerable queries drawn from each set; 0 means 500
+	Share     float64 // of unanswerable queries in the mix that claims are judged on; 0 means .2
+	Precision float64 // that a claim of high confidence must keep; 0 means .9
+	Wrong     float64 // share of weak matches whose first row must be wrong; 0 means .8
+	Coverage  float64 // least share of queries a claim must speak of; 0 means .05
+}
+
+func (o CalibrateOptions) withDefaults() CalibrateOptions {
+	o.Options = o.Options.withDefaults()
+	if o.Params == nil {
+		p := index.DefaultParams()
+		o.Params = &p
+	}
+	if o.Queries == 0 {
+		o.Queries = 500
+	}
+	for _, f := range []struct {
+		at    *float64
+		value float64
+	}{{&o.Share, .2}, {&o.Precision, .9}, {&o.Wrong, .8}, {&o.Coverage, .05}} {
+		if *f.at == 0 {
+			*f.at = f.value
+		}
+	}
+	return o
+}
+
+// A Calibration is what Calibrate found.
+type Calibration struct {
+	Mode        index.Mode   `json:"mode"`
+	Model       string       `json:"model,omitempty"`
+	Key         string       `json:"key"` // of Params.Confidence
+	Queries     int          `json:"queries"`
+	Share       float64      `json:"unanswerable_share"`
+	High        Claim        `json:"high"`
+	Weak        Claim        `json:"weak"`
+	AUC         *float64     `json:"auc"` // answerable against unanswerable, by the first row's score
+	ECE         float64      `json:"ece"`
+	Reliability []metric.Bin `json:"reliability"`
+	Params      index.Params `json:"params"` // with the thresholds that the data support
+}
+
+// A Claim is one threshold and how it did on sets that it was not fitted to.
+type Claim struct {
+	Threshold float64     `json:"threshold"` // fitted on all sets; 0 when it is not supported
+	Target    float64     `json:"target"`    // share of claims that must hold
+	Precision float64     `json:"precision"` // of held-out sets together
+	Lower     float64     `json:"lower"`     // its one-sided 95 % lower bound
+	Coverage  float64     `json:"coverage"`  // of held-out queries
+	Supported bool        `json:"supported"`
+	Reason    string      `json:"reason"`
+	Sets      []HeldClaim `json:"sets"`
+}
+
+// HeldClaim is a claim on one set with the threshold that the others chose.
+type HeldClaim struct {
+	Set       string  `json:"set"`
+	Threshold float64 `json:"threshold"` // 0: the others support none
+	Claims    int     `json:"claims"`
+	Holds     int     `json:"holds"`
+	Queries   int     `json:"queries"`
+}
+
+// Calibrate fits the thresholds of Results.Confidence and WeakMatch for one
+// mode and model. Unanswerable queries are the sets' own, and answerable ones
+// whose right tools, with their near-duplicates, are taken out of the catalog.
+// A threshold is supported when thresholds fitted without a set keep the
+// promise on the left-out sets together.
+func Calibrate(ctx context.Context, sets []*labels.Set, o CalibrateOptions) (*Calibration, error) {
+	o = o.withDefaults()
+	if len(sets) < 2 {
+		return nil, errors.New("calibrate: one set cannot show that a threshold generalises; give two or more")
+	}
+	mixes, err := mixSets(ctx, sets, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &Calibration{Mode: o.Mode, Share: o.Share, Params: clone(*o.Params)}
+	if o.Embedder == nil {
+		c.Mode = index.Keyword
+	} else if o.Mode != index.Keyword {
+		c.Model = o.Embedder.Model()
+	}
+	stable, _, _ := strings.Cut(c.Model, "@")
+	c.Key = string(c.Mode) + " " + stable
+	c.measure(mixes)
+	c.High = fitClaim(sets, mixes, high, o.Precision, o.Coverage)
+	c.Weak = fitClaim(sets, mixes, weak, o.Wrong, o.Coverage)
+	c.apply()
+	return c, nil
+}
+
+// apply puts the supported thresholds into the parameters.
+func (c *Calibration) apply() {
+	t := index.Thresholds{High: c.High.Threshold, Weak: c.Weak.Threshold}
+	if c.Params.Confidence == nil {
+		c.Params.Confidence = map[string]index.Thresholds{}
+	}
+	delete(c.Params.Confidence, c.Key)
+	if t != (index.Thresholds{}) {
+		c.Params.Confidence[c.Key] = t
+	}
+}
+
+func (c *Calibration) measure(mixes [][]metric.Outcome) {
+	var all []metric.Outcome
+	var yes, no []float64
+	for _, m := range mixes {
+		all = append(all, m...)
+	}
+	for _, o := range all {
+		if o.Answerable {
+			yes = append(yes, o.Score)
+		} else {
+			no = append(no, o.Score)
+		}
+	}
+	c.Queries = len(all)
+	c.AUC = metric.AUC(yes, no)
+	c.Reliability = metric.Reliability(all, 10)
+	c.ECE = metric.ECE(c.Reliability)
+}
+
+// mixSets asks every set and mixes answerable and unanswerable queries in the
+// wanted share.
+func mixSets(ctx context.Context, sets []*labels.Set, o CalibrateOptions) ([][]metric.Outcome, error) {
+	lib := newLibrary(o.Options)
+	defer lib.close()
+	var out [][]metric.Outcome
+	for _, s := range sets {
+		ix, err := lib.open(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		got, err := askSet(ctx, ix, s, o.Queries, o.Options)
+		if err != nil {
+			return nil, fmt.Errorf("calibrate: set %s: %w", s.Title(), err)
+		}
+		out = append(out, got.mix(o.Share, o.Seed))
+	}
+	return out, nil
+}
+
+// mix returns the answerable outcomes with as many unanswerable ones, own and
+// made ones in random order, as the share asks for.
+func (o outcomes) mix(share float64, seed uint64) []metric.Outcome {
+	var mixed, never []metric.Outcome
+	for _, x := range o.asked {
+		if x.Answerable {
+			mixed = append(mixed, x)
+		} else {
+			never = append(never, x)
+		}
+	}
+	never = append(never, o.without...)
+	stat.Source(seed).Shuffle(len(never), func(i, j int) { never[i], never[j] = never[j], never[i] })
+	n := int(share/(1-share)*float64(len(mixed)) + .5)
+	return append(mixed, never[:min(n, len(never))]...)
+}
+
+// A side is what a threshold claims, and of which rows.
+type side struct {
+	name    string
+	claims  func(o metric.Outcome, threshold float64) bool
+	holds   func(o metric.Outcome) bool
+	tighter bool // a higher threshold claims less
+}
+
+var high = side{"confidence high",
+	func(o metric.Outcome, t float64) bool { return o.Score >= t },
+	func(o metric.Outcome) bool { return o.Right }, true}
+
+var weak = side{"weak match",
+	func(o metric.Outcome, t float64) bool { return o.Score < t },
+	func(o metric.Outcome) bool { return !o.Right }, false}
+
+// count counts a side's claims over outcomes, and those that hold.
+func (s side) count(os []metric.Outcome, threshold float64) (claims, holds int) {
+	for _, o := range os {
+		if s.claims(o, threshold) {
+			claims++
+			if s.holds(o) {
+				holds++
+			}
+		}
+	}
+	return claims, holds
+}
+
+// fit returns the round threshold that claims most while the lower bound of
+// what holds reaches target, 0 when none does.
+func (s side) fit(mixes [][]metric.Outcome, skip int, target float64) float64 {
+	for i := 1; i < 100; i++ {
+		t := float64(i) / 100
+		if !s.tighter {
+			t = float64(100-i) / 100
+		}
+		claims, holds := 0, 0
+		for m, os := range mixes {
+			if m != skip {
+				c, h := s.count(os, t)
+				claims, holds = claims+c, holds+h
+			}
+		}
+		if stat.LowerBound(holds, claims) >= target {
+			return t
+		}
+	}
+	return 0
+}
+
+// fitClaim fits a threshold on all sets and judges it by those fitted without
+// each set in turn.
+func fitClaim(sets []*labels.Set, mixes [][]metric.Outcome, s side, target, coverage float64) Claim {
+	c := Claim{Target: target}
+	claims, holds, queries := 0, 0, 0
+	for i, set := range sets {
+		h := HeldClaim{Set: set.Title(), Threshold: s.fit(mixes, i, target), Queries: len(mixes[i])}
+		if h.Threshold > 0 {
+			h.Claims, h.Holds = s.count(mixes[i], h.Threshold)
+		}
+		claims, holds, queries = claims+h.Claims, holds+h.Holds, queries+h.Queries
+		c.Sets = append(c.Sets, h)
+	}
+	c.Lower = stat.LowerBound(holds, claims)
+	c.Coverage = float64(claims) / float64(max(1, queries))
+	c.Precision = float64(holds) / float64(max(1, claims))
+	fitted := s.fit(mixes, -1, target)
+	switch {
+	case fitted == 0:
+		c.Reason = fmt.Sprintf("no threshold of %s holds in %.0f %% of cases on these sets", s.name, 100*target)
+	case c.Lower < target:
+		c.Reason = fmt.Sprintf("on held-out sets %s holds in %.1f %% of cases, surely in %.1f %%; want %.0f %%: the data do not support a threshold",
+			s.name, 100*c.Precision, 100*c.Lower, 100*target)
+	case c.Coverage < coverage:
+		c.Reason = fmt.Sprintf("%s would speak of %.1f %% of queries; under %.0f %% a claim is not worth making", s.name, 100*c.Coverage, 100*coverage)
+	default:
+		c.Threshold, c.Supported = fitted, true
+		c.Reason = fmt.Sprintf("on held-out sets %s holds in %.1f %% of cases, surely in %.1f %%, and speaks of %.1f %% of queries",
+			s.name, 100*c.Precision, 100*c.Lower, 100*c.Coverage)
+	}
+	return c
+}
