@@ -173,6 +173,7 @@ func (e *Endpoint) send(ctx context.Context, j job, dims int) (vs [][]float32, b
 	if err != nil {
 		return nil, nil, err
 	}
+	e.breaker.succeed()
 	for i, v := range vs {
 		if e.opts.Dimensions > 0 && len(v) > e.opts.Dimensions {
 			v = v[:e.opts.Dimensions:e.opts.Dimensions] // as servers do that know the setting

@@ -106,6 +106,9 @@ func (e *Endpoint) request(ctx context.Context, j job, call func(context.Context
 }
 
 func (e *Endpoint) once(ctx context.Context, in lane, call func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case in <- struct{}{}:
 		defer func() { <-in }()
@@ -126,12 +129,11 @@ func (e *Endpoint) once(ctx context.Context, in lane, call func(context.Context)
 	return err
 }
 
-// learnFrom tells the breaker of a call's outcome. A server that was not
+// learnFrom tells the breaker of a call's failure. A server that was not
 // there, or has lost the model, may come back as another.
 func (e *Endpoint) learnFrom(err error) {
 	if err == nil {
-		e.breaker.succeed()
-		return
+		return // send says so: a server may list its models and yet not embed
 	}
 	kind := classify(err)
 	if kind == tooLong || kind == disputed {
