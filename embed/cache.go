@@ -13,19 +13,16 @@ import (
 // queries: a model asks the same thing several times, and a server takes
 // milliseconds where the index takes microseconds.
 type Remote struct {
-	server  server
+	*endpoint.Endpoint
+	puller  Puller                       // nil if the server cannot pull
 	queries *lru.Cache[query, []float32] // nil keeps none
 	hits    atomic.Int64
 	lookups atomic.Int64
 }
 
-// A server is what Remote needs of an endpoint.
-type server interface {
-	Embedder
-	Identify(ctx context.Context) error
-	Check(ctx context.Context) endpoint.Health
-	State() string
-	Close() error
+// A Puller can download its model to its server.
+type Puller interface {
+	Pull(ctx context.Context, report func(status string, done, total int64)) error
 }
 
 // A query is kept under the identity that gave its vector.
@@ -35,8 +32,8 @@ type query struct{ model, text string }
 // entry's size has to be as well.
 const maxKept = 4 << 10
 
-func cached(s server, size int) (*Remote, error) {
-	r := &Remote{server: s}
+func cached(e *endpoint.Endpoint, p Puller, size int) (*Remote, error) {
+	r := &Remote{Endpoint: e, puller: p}
 	if size < 0 {
 		return r, nil
 	}
@@ -48,14 +45,11 @@ func cached(s server, size int) (*Remote, error) {
 	return r, err
 }
 
-// Model is the identity of the vector space.
-func (r *Remote) Model() string { return r.server.Model() }
-
 // EmbedQuery returns the vector of a search text, from the cache if it was
 // asked before. The cache answers while the server is down, too.
 func (r *Remote) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
 	if r.queries == nil || len(text) > maxKept {
-		return r.server.EmbedQuery(ctx, text)
+		return r.Endpoint.EmbedQuery(ctx, text)
 	}
 	r.lookups.Add(1)
 	key := query{r.Model(), text}
@@ -63,7 +57,7 @@ func (r *Remote) EmbedQuery(ctx context.Context, text string) ([]float32, error)
 		r.hits.Add(1)
 		return slices.Clone(v), nil
 	}
-	v, err := r.server.EmbedQuery(ctx, text)
+	v, err := r.Endpoint.EmbedQuery(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -73,34 +67,11 @@ func (r *Remote) EmbedQuery(ctx context.Context, text string) ([]float32, error)
 	return v, nil
 }
 
-// EmbedDocuments returns one vector a text, in order; on error those there
-// are, nil for the others.
-func (r *Remote) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
-	return r.server.EmbedDocuments(ctx, texts)
-}
-
-// Identify learns the identity unless it is known: two short requests.
-func (r *Remote) Identify(ctx context.Context) error { return r.server.Identify(ctx) }
-
-// State is "ok", or why calls are refused at present.
-func (r *Remote) State() string { return r.server.State() }
-
 // Queries says how many queries were looked up in the cache and found.
 func (r *Remote) Queries() (lookups, hits int64) { return r.lookups.Load(), r.hits.Load() }
 
-// Close ends what runs in the background.
-func (r *Remote) Close() error { return r.server.Close() }
-
-// A Puller can download its model to its server.
-type Puller interface {
-	Pull(ctx context.Context, report func(status string, done, total int64)) error
-}
-
 // Puller is the server's, false if it has none.
-func (r *Remote) Puller() (Puller, bool) {
-	p, ok := r.server.(Puller)
-	return p, ok
-}
+func (r *Remote) Puller() (Puller, bool) { return r.puller, r.puller != nil }
 
 // Check asks the embedder's server how it does. The model inside the binary
 // is always well; a nil embedder is none.
@@ -109,7 +80,7 @@ func Check(ctx context.Context, e Embedder) endpoint.Health {
 	case nil:
 		return endpoint.Health{Provider: None}
 	case *Remote:
-		return e.server.Check(ctx)
+		return e.Check(ctx)
 	}
 	h := endpoint.Health{Provider: Builtin, Model: "static-v1", Identity: e.Model(), Reachable: true, HasModel: true}
 	v, err := e.EmbedQuery(ctx, "list the files in a folder")

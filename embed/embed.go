@@ -121,7 +121,7 @@ func newOllama(c Config) (Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cached(e, c.QueryCache)
+	return cached(e.Endpoint, e, c.QueryCache)
 }
 
 func newOpenAI(c Config) (Embedder, error) {
@@ -140,7 +140,7 @@ func newOpenAI(c Config) (Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cached(e, c.QueryCache)
+	return cached(e, nil, c.QueryCache)
 }
 
 func (c Config) endpoint() endpoint.Options {

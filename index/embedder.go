@@ -8,6 +8,9 @@ type Embedder interface {
 	// Model is the canonical identity of the vector space. Vectors of two
 	// identities never compare. It may change between calls (an endpoint that
 	// was unreachable learns its digest), never back and forth.
+	// One that ends in "@pending" is not known yet and stores nothing: ask
+	// again after a call succeeded, or call Identify(ctx) error where the
+	// embedder has it.
 	Model() string
 	// EmbedQuery returns the vector of a search text.
 	EmbedQuery(ctx context.Context, text string) ([]float32, error)
