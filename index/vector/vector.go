@@ -1,8 +1,3 @@
-// Package vector finds nearest neighbours among unit vectors.
-//
-// A [Matrix] holds one row a document; a [Scan] searches it exactly. All
-// scores are dot products, which for unit vectors are cosines. Everything
-// here is immutable once made and safe for concurrent use.
 package vector
 
 import "github.com/bits-and-blooms/bitset"
