@@ -134,6 +134,7 @@ func (c *conn) call(ctx context.Context, r Request) (Result, error) {
 		err = errors.New("the answer was not seen")
 	default:
 		err = fmt.Errorf("%w: %w", ErrGone, err)
+		c.doubt(err)
 	}
 	res.Raw = nil
 	return res, err

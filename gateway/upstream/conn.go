@@ -42,6 +42,7 @@ type conn struct {
 
 	mu      sync.Mutex // guards the fields below
 	users   int
+	doubted bool // no new call may use it
 	retired bool
 	idle    chan struct{} // closed when retired and unused
 }
@@ -216,6 +217,9 @@ func (c *conn) cause() error {
 // doubt asks for a new connection in place of this one, whose calls under way
 // may still end well.
 func (c *conn) doubt(err error) {
+	c.mu.Lock()
+	c.doubted = true
+	c.mu.Unlock()
 	select {
 	case c.suspect <- err:
 	default:
@@ -226,7 +230,7 @@ func (c *conn) doubt(err error) {
 func (c *conn) use() (ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.retired || c.ctx.Err() != nil {
+	if c.retired || c.doubted || c.ctx.Err() != nil || c.link.err() != nil {
 		return false
 	}
 	c.users++

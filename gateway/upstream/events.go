@@ -23,6 +23,7 @@ type eventStream struct {
 	body io.ReadCloser
 	r    *bufio.Reader
 	drop bool // pass no answers and no event ids
+	bare bool // pass endpoints and messages and nothing else: legacy SSE
 
 	out  []byte // not yet read
 	err  error  // what comes after out
@@ -88,6 +89,9 @@ func (s *eventStream) next() {
 			if s.drop {
 				continue
 			}
+		case "retry":
+		default:
+			continue
 		}
 		lines = append(append(lines, line...), '\n')
 		if err != nil {
@@ -96,6 +100,13 @@ func (s *eventStream) next() {
 	}
 	if found && (kind == "" || kind == "message") {
 		data = s.message(data)
+	}
+	// The SDK takes any event of legacy SSE for a message.
+	if s.bare && (len(data) == 0 || kind != "" && kind != "message" && kind != "endpoint") {
+		return
+	}
+	if len(data) > 0 && kind != "" {
+		lines = append(append(append(lines, "event: "...), kind...), '\n')
 	}
 	s.emit(lines, data)
 }

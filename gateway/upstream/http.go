@@ -266,7 +266,12 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 		resp.Body = newListenStream(l, x, out, resp.Body)
 		return resp, nil
 	case good && kind == "text/event-stream":
-		resp.Body = newEventStream(l.tap, x, resp.Body)
+		events := newEventStream(l.tap, x, resp.Body)
+		events.bare = l.legacy
+		resp.Body = events
+		return resp, nil
+	case resp.StatusCode == http.StatusTemporaryRedirect, resp.StatusCode == http.StatusPermanentRedirect:
+		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, maxMessage), body: resp.Body, x: x}
 		return resp, nil
 	case l.legacy:
 		if !good && x.sink != nil {
@@ -311,7 +316,9 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		err = fmt.Errorf("HTTP %s%s: check the headers configured for it", resp.Status, excerpt(data))
-	case resp.StatusCode >= 300:
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		err = fmt.Errorf("HTTP %s to %s: use that as url if you trust it", resp.Status, resp.Header.Get("Location"))
+	case resp.StatusCode >= 400:
 		err = fmt.Errorf("HTTP %s%s", resp.Status, excerpt(data))
 	case err == nil || !errors.Is(err, ErrTooLarge):
 		err = fmt.Errorf("the answer is not of MCP (%s)%s", resp.Header.Get("Content-Type"), excerpt(data))

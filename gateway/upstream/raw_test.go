@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,12 +20,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// rawEnv holds the rawServer that a re-executed test binary runs as.
+// rawEnv names the file with the rawServer that a re-executed test binary
+// runs as.
 const rawEnv = "TOOLDEX_TEST_RAW_SERVER"
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(rawEnv); text != "" {
-		runRaw(text)
+	if path := os.Getenv(rawEnv); path != "" {
+		runRaw(path)
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -189,16 +192,32 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 	case "pid":
 		reply(fmt.Sprintf(`{"content":[],"structuredContent":{"pid":%d}}`, os.Getpid()))
 	case "hang":
+		if p.Meta.Token != nil {
+			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":0}}`, p.Meta.Token))
+		}
 		<-ctx.Done()
+		r.cancels <- json.RawMessage(`"aborted"`)
+	case "cancelled":
+		text, _ := json.Marshal(string(<-r.cancels))
+		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, text))
+	case "change":
+		for range 5 {
+			send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		reply(`{"content":[]}`)
 	default:
 		refuse(-32602, "unknown tool "+p.Name)
 	}
 }
 
 // runRaw serves stdio until stdin ends.
-func runRaw(text string) {
+func runRaw(path string) {
 	var r rawServer
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
 		panic(err)
 	}
 	r.cancels = make(chan json.RawMessage, 8)
@@ -249,7 +268,11 @@ func stdioSpec(t testing.TB, r *rawServer) Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{Name: "raw", Command: exe, Env: map[string]string{rawEnv: string(text)}}
+	path := filepath.Join(t.TempDir(), "raw.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Spec{Name: "raw", Command: exe, Env: map[string]string{rawEnv: path}}
 }
 
 // serveHTTP serves r as streamable HTTP and returns its Spec.
@@ -288,6 +311,12 @@ func (r *rawServer) streamable(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Mcp-Session-Id", current)
 	}
 	r.note(fmt.Sprintf("HEADER %s %s", m.Method, headerText(req.Header)))
+	if _, text, ok := strings.Cut(string(m.Params), `"name":"http-`); ok {
+		status, _ := strconv.Atoi(text[:3])
+		w.WriteHeader(status)
+		fmt.Fprint(w, "as you wish")
+		return
+	}
 	if len(m.ID) == 0 {
 		r.handle(req.Context(), body, nil)
 		w.WriteHeader(http.StatusAccepted)
@@ -341,8 +370,7 @@ func serveSSE(t testing.TB, r *rawServer) Spec {
 	mux.HandleFunc("POST /messages", func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		w.WriteHeader(http.StatusAccepted)
-		ctx := context.WithoutCancel(req.Context())
-		go r.handle(ctx, body, func(text string) { r.events <- text })
+		go r.handle(t.Context(), body, func(text string) { r.events <- text })
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)

@@ -45,6 +45,7 @@ type server struct {
 	stopped  bool
 	listing  Listing
 	listings int           // how many there were
+	attempts int           // to connect, how many there were
 	news     chan struct{} // closed and replaced on every change
 	garbage  string        // the first text on stdout that was no MCP
 	retiring sync.WaitGroup
@@ -128,7 +129,7 @@ func (s *server) set(change func()) {
 // once connects, lists, and watches until the connection is lost. It returns
 // how long the server was ready.
 func (s *server) once(ctx context.Context, known *era) (time.Duration, error) {
-	s.set(func() { s.st.State, s.st.RetryAt = Connecting, time.Time{} })
+	s.set(func() { s.st.State, s.st.RetryAt, s.attempts = Connecting, time.Time{}, s.attempts+1 })
 	c, fresh, err := s.connect(ctx, known)
 	if err != nil {
 		return 0, err
@@ -267,28 +268,32 @@ func (s *server) next(fresh time.Duration, err error) time.Duration {
 
 // refresh has the tools listed now and returns them.
 func (s *server) refresh(ctx context.Context) (Listing, error) {
-	s.mu.Lock()
-	ready, before := s.st.State == Ready, s.listings
-	s.mu.Unlock()
-	if !ready {
-		select {
-		case s.wake <- struct{}{}:
-		default:
-		}
-		return s.firstList(ctx, before)
-	}
 	reply := make(chan listed, 1)
 	for {
 		s.mu.Lock()
-		news, stopped := s.news, s.stopped
+		news, state, stopped := s.news, s.st.State, s.stopped
+		attempts, listings := s.attempts, s.listings
 		s.mu.Unlock()
-		if stopped {
+		switch {
+		case stopped:
 			return Listing{}, ErrStopped
+		case state == Connecting:
+			return s.nextList(ctx, attempts-1, listings)
+		case state != Ready:
+			select {
+			case s.wake <- struct{}{}:
+			default:
+			}
+			return s.nextList(ctx, attempts, listings)
 		}
 		select {
 		case s.relist <- reply:
-			got := <-reply
-			return got.listing, got.err
+			select {
+			case got := <-reply:
+				return got.listing, got.err
+			case <-ctx.Done():
+				return Listing{}, context.Cause(ctx)
+			}
 		case <-news:
 		case <-ctx.Done():
 			return Listing{}, context.Cause(ctx)
@@ -296,24 +301,22 @@ func (s *server) refresh(ctx context.Context) (Listing, error) {
 	}
 }
 
-// firstList waits for a listing after the one numbered before, or for the
-// attempt to connect to fail.
-func (s *server) firstList(ctx context.Context, before int) (Listing, error) {
-	tried := false
+// nextList waits for the listing that a new connection begins with, or for an
+// attempt to connect to fail. The attempts and listings given do not count.
+func (s *server) nextList(ctx context.Context, attempts, listings int) (Listing, error) {
 	for {
 		s.mu.Lock()
-		news, state, l, n, text := s.news, s.st.State, s.listing, s.listings, s.st.Error
-		stopped := s.stopped
+		news, st, l, stopped := s.news, s.st, s.listing, s.stopped
+		failed, done := s.attempts > attempts, s.listings > listings
 		s.mu.Unlock()
 		switch {
 		case stopped:
 			return Listing{}, ErrStopped
-		case n > before && state == Ready:
+		case done && st.State == Ready:
 			return l, nil
-		case state == Backoff && tried:
-			return Listing{}, fmt.Errorf("%w: %s", ErrNotConnected, text)
+		case failed && st.State == Backoff:
+			return Listing{}, fmt.Errorf("%w: %s", ErrNotConnected, st.Error)
 		}
-		tried = tried || state == Connecting
 		select {
 		case <-news:
 		case <-ctx.Done():
@@ -334,19 +337,25 @@ func (s *server) connected(ctx context.Context) (*conn, error) {
 			return nil, ErrStopped
 		case c != nil && c.use():
 			return c, nil
-		case st.State == Backoff && time.Until(st.RetryAt) > patience:
-			return nil, fmt.Errorf("%w, next attempt in %v: %s", ErrNotConnected, time.Until(st.RetryAt).Round(time.Second), st.Error)
+		case st.State == Backoff && !soon(ctx, st.RetryAt):
+			return nil, fmt.Errorf("%w: %s; the next attempt is in %v", ErrNotConnected, st.Error, time.Until(st.RetryAt).Round(100*time.Millisecond))
 		}
 		select {
 		case <-news:
 		case <-ctx.Done():
 			err := fmt.Errorf("%w: still %s: %w", ErrNotConnected, st.State, context.Cause(ctx))
 			if st.Error != "" {
-				err = fmt.Errorf("%w; before that: %s", err, st.Error)
+				err = fmt.Errorf("%w; the attempt before it: %s", err, st.Error)
 			}
 			return nil, err
 		}
 	}
+}
+
+// soon reports whether an attempt to connect at t is worth waiting for.
+func soon(ctx context.Context, t time.Time) bool {
+	end, ok := ctx.Deadline()
+	return time.Until(t) <= patience && (!ok || t.Before(end))
 }
 
 func (s *server) status() Status {

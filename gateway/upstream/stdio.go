@@ -257,14 +257,17 @@ func (l *stdioLink) tooLong(id jsonrpc.ID) {
 
 // ended notes why the connection ended before the SDK can learn that it did.
 func (l *stdioLink) ended(cause error) {
-	if cause == nil {
+	silent := cause == nil
+	if silent {
 		l.proc.gone(exitGrace)
 		cause = l.proc.end()
+	} else {
+		l.proc.group.kill()
 	}
 	l.mu.Lock()
 	if l.cause == nil {
 		l.cause = cause
-		l.eraEnd = l.discover.IsValid()
+		l.eraEnd = silent && l.discover.IsValid()
 	}
 	l.mu.Unlock()
 	close(l.ending)
