@@ -36,7 +36,7 @@ func (a *app) eval() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.evalRun(), a.evalCompare(), a.evalTune(), a.evalCalibrate())
+	cmd.AddCommand(a.evalRun(), a.evalCompare(), a.evalTune(), a.evalCalibrate(), a.evalLint())
 	return cmd
 }
 

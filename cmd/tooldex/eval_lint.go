@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/eval"
+	"github.com/tooldex/tooldex/index"
+)
+
+const evalLintLong = `Look for what makes tools hard to find, whatever the ranking.
+
+PATH is a tools/list answer as JSON, a folder of them (named by server), or a
+labelled set. Without PATH the tools come from --catalog.
+
+  unfindable  its own description does not find it among the first rows
+  empty       its description says nothing that its name does not
+  duplicate   it says nearly the same as a tool of another server
+  collision   it shares its name with other tools
+  oversize    its object costs a model too many tokens
+  odd         its object is not what the protocol says`
+
+func (a *app) evalLint() *cobra.Command {
+	var f evalFlags
+	var o eval.LintOptions
+	var show int
+	cmd := &cobra.Command{
+		Use: "lint [PATH...]", Short: "Say what to change in tools that are hard to find", Long: evalLintLong,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tools, err := f.toolsOf(cmd, args)
+			if err != nil {
+				return err
+			}
+			opts, done, err := f.options(cmd)
+			if err != nil {
+				return err
+			}
+			defer done()
+			o.Options = opts
+			l, err := eval.LintTools(cmd.Context(), tools, o)
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.print(l)
+			}
+			printLint(a.out, l, show)
+			return nil
+		},
+	}
+	f.addSets(cmd)
+	f.addSearch(cmd)
+	fs := cmd.Flags()
+	fs.IntVar(&o.First, "first", 3, "rows within which a tool must find itself")
+	fs.IntVar(&o.MaxBytes, "max-bytes", 8000, "of a tool object")
+	fs.IntVar(&show, "show", 20, "findings to show of each kind; 0 shows all")
+	return cmd
+}
+
+// toolsOf reads the tools of every path, or those of --catalog and --tools.
+func (f *evalFlags) toolsOf(cmd *cobra.Command, paths []string) ([]index.Tool, error) {
+	tools, err := f.givenTools()
+	if err != nil {
+		return nil, err
+	}
+	if tools == nil && len(paths) == 0 {
+		return nil, usagef(cmd, "no tools: give a path or --catalog")
+	}
+	for _, p := range paths {
+		more, err := dumpedTools(p)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, more...)
+	}
+	return tools, nil
+}
+
+func printLint(w io.Writer, l *eval.Lint, show int) {
+	fmt.Fprintf(w, "%d tools of %d servers; %.1f %% are found by their own description\n", l.Tools, l.Servers, 100*l.Found)
+	last, shown := eval.Rule(""), 0
+	for _, f := range l.Findings {
+		if f.Rule != last {
+			fmt.Fprintf(w, "\n%s: %d\n", f.Rule, l.Counts[f.Rule])
+			last, shown = f.Rule, 0
+		}
+		shown++
+		if show > 0 && shown > show {
+			if shown == show+1 {
+				fmt.Fprintf(w, "  … %d more; --show 0 shows all\n", l.Counts[f.Rule]-show)
+			}
+			continue
+		}
+		fmt.Fprintf(w, "  %s: %s\n    change: %s\n    gain:   %s\n", f.Tool, oneLine(f.Detail, 240), oneLine(f.Change, 240), oneLine(f.Gain, 240))
+	}
+}
