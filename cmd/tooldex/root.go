@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
 )
 
 const rootHelp = `tooldex stands between an LLM client and any number of MCP servers. It indexes
@@ -29,14 +27,10 @@ const rootExample = `  tooldex demo                                see it work, 
 type app struct {
 	in       io.Reader
 	out, err io.Writer
-	v        *viper.Viper // flags over TOOLDEX_* variables
+	json     bool // print results as JSON
 }
 
 func newRoot(a *app) *cobra.Command {
-	a.v = viper.New()
-	a.v.SetEnvPrefix("tooldex")
-	a.v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
-	a.v.AutomaticEnv()
 	root := &cobra.Command{
 		Use: "tooldex", Short: "Find the right tool among many MCP servers", Long: rootHelp, Example: rootExample,
 		SilenceErrors: true, SilenceUsage: true,
@@ -52,10 +46,9 @@ func newRoot(a *app) *cobra.Command {
 	p := root.PersistentFlags()
 	p.String("config", "", "configuration `file`")
 	p.String("state", "", "state `folder`: where the catalog and its vectors are kept")
-	p.Bool("json", false, "print the result as JSON")
-	p.String("log-level", "warn", "least `level` that is logged to stderr: debug, info, warn, error")
+	p.BoolVar(&a.json, "json", false, "print the result as JSON")
+	p.String("log.level", "", "least `level` that is logged to stderr: debug, info, warn, error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, path(cmd)} })
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.v.BindPFlags(cmd.Flags()) }
 	a.addCommands(root)
 	wrapArgs(root)
 	return root
@@ -64,6 +57,7 @@ func newRoot(a *app) *cobra.Command {
 // addCommands adds every subcommand.
 func (a *app) addCommands(root *cobra.Command) {
 	root.AddCommand(
+		a.serve(), a.search(), a.similar(), a.tools(), a.call(), a.reindex(), a.demo(),
 		a.eval(),
 		a.sampleServer(),
 		a.version(),
@@ -94,14 +88,8 @@ func suggestion(cmd *cobra.Command, typed string) string {
 	return "; did you mean " + strings.Join(names, " or ") + "?"
 }
 
-// changed tells whether the user gave a flag, on the command line or by its
-// environment variable.
-func (a *app) changed(flags *pflag.FlagSet, name string) bool {
-	return flags.Changed(name) || a.v.IsSet(name) && a.v.GetString(name) != flags.Lookup(name).DefValue
-}
-
 // asJSON tells whether the result is wanted as JSON.
-func (a *app) asJSON() bool { return a.v.GetBool("json") }
+func (a *app) asJSON() bool { return a.json }
 
 // print writes v as indented JSON.
 func (a *app) print(v any) error {

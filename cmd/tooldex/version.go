@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is set by the linker for a released binary.
-var release = ""
+// version is set by the linker for a released binary.
+var version = ""
 
-// buildVersion is the release, else the module's version, else the commit.
+// buildVersion is the released version, else the module's version, else the commit.
 func buildVersion() string {
-	if release != "" {
-		return release
+	if version != "" {
+		return version
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -35,7 +35,7 @@ func (a *app) version() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Example: "  tooldex version\n  tooldex version --json",
 		RunE: func(*cobra.Command, []string) error {
-			if a.asJSON() {
+			if a.json {
 				return a.print(map[string]string{
 					"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				})

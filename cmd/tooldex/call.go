@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/gateway"
+)
+
+const callHelp = `Run one tool. Its server is started, or connected to, for this call alone.
+
+Arguments are key=value: a value is a text where the tool's schema wants one,
+else JSON; key:=value is always JSON. --args takes all of them as one JSON
+object, @FILE from a file, - from standard input.
+
+The result goes to standard output: a text as it is, anything else as JSON.
+--json prints what execute_tool returns, --raw the server's result untouched.`
+
+const callExample = `  tooldex call numbers/convert_units value=26.2 from=mile to=km
+  tooldex call text/sort_lines --args '{"text":"b\na","options":{"unique":true}}'
+  tooldex call files/read_text_file path=notes.txt --json`
+
+// callFlags are the flags of call.
+type callFlags struct {
+	args    string
+	raw     bool
+	timeout time.Duration
+}
+
+func (a *app) call() *cobra.Command {
+	var f callFlags
+	cmd := &cobra.Command{
+		Use: "call TOOL [key=value…]", Short: "Run one tool", Long: callHelp, Example: callExample,
+		Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return a.completeTools(cmd, args, typed)
+		},
+	}
+	cmd.Flags().StringVar(&f.args, "args", "", "all arguments as a `JSON` object, @file, or - for standard input")
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the server's result untouched")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "give up after this `time` (default: the configuration's)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.args != "" && len(args) > 1 {
+			return usagef(cmd, "--args and key=value: want one of them")
+		}
+		return a.runCall(cmd, args[0], args[1:], &f)
+	}
+	return cmd
+}
+
+func (a *app) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFlags) error {
+	cfg, err := a.loadConfig(cmd, false)
+	if err != nil {
+		return err
+	}
+	// The catalog says which server to start.
+	look, err := a.engineFor(cmd, cfg, engineOptions{})
+	if err != nil {
+		return err
+	}
+	server, arguments, err := a.prepareCall(cmd, look, tool, pairs, f)
+	if cerr := look.close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	e, err := a.engineFor(cmd, cfg, engineOptions{online: true, servers: []string{server}})
+	if err != nil {
+		return err
+	}
+	var answer *gateway.Answer
+	err = e.running(cmd.Context(), func(ctx context.Context) error {
+		answer = e.gw.Call(ctx, "execute_tool", arguments)
+		return nil
+	})
+	if cerr := e.close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return a.showResult(answer, f.raw)
+}
+
+// prepareCall finds the tool and makes the arguments of execute_tool.
+func (a *app) prepareCall(cmd *cobra.Command, e *engine, tool string, pairs []string, f *callFlags) (server string, arguments json.RawMessage, err error) {
+	if err := e.needTools(); err != nil {
+		return "", nil, err
+	}
+	hit, err := e.resolve(tool)
+	if err != nil {
+		return "", nil, err
+	}
+	args, err := a.givenArguments(cmd, e, hit.ID, pairs, f)
+	if err != nil {
+		return "", nil, err
+	}
+	options := map[string]any{}
+	if f.raw {
+		options["include_metadata"] = false
+	}
+	if f.timeout > 0 {
+		options["timeout_ms"] = f.timeout.Milliseconds()
+	}
+	arguments, err = json.Marshal(map[string]any{"tool_name": hit.ID, "arguments": args, "options": options})
+	return hit.Tool.Server, arguments, err
+}
+
+// givenArguments are the tool's arguments from --args or key=value.
+func (a *app) givenArguments(cmd *cobra.Command, e *engine, id string, pairs []string, f *callFlags) (json.RawMessage, error) {
+	if f.args == "" {
+		return pairArguments(cmd, e, id, pairs)
+	}
+	text := []byte(f.args)
+	var err error
+	if f.args == "-" {
+		text, err = io.ReadAll(a.in)
+	} else if name, ok := strings.CutPrefix(f.args, "@"); ok {
+		text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read --args: %w", err)
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, hint(fmt.Errorf("--args: not a JSON object: %w", err), "quote it for the shell: --args '{\"key\":\"value\"}'")
+	}
+	return text, nil
+}
+
+// pairArguments reads key=value and key:=value by the tool's schema.
+func pairArguments(cmd *cobra.Command, e *engine, id string, pairs []string) (json.RawMessage, error) {
+	var tool struct {
+		InputSchema struct {
+			Properties map[string]struct {
+				Type any `json:"type"`
+			} `json:"properties"`
+		} `json:"inputSchema"`
+	}
+	raw, err := e.ix.Raw(id)
+	if err != nil {
+		return nil, err
+	}
+	if json.Unmarshal(raw, &tool) != nil {
+		tool.InputSchema.Properties = nil // an odd schema: values are JSON where they can be
+	}
+	args := map[string]any{}
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, usagef(cmd, "argument %q: want key=value", pair)
+		}
+		name, forced := strings.CutSuffix(key, ":")
+		var v any
+		decoded := json.Unmarshal([]byte(value), &v) == nil
+		switch {
+		case forced && !decoded:
+			return nil, usagef(cmd, "argument %q: %s is no JSON", pair, value)
+		case !forced && (!decoded || tool.InputSchema.Properties[name].Type == "string"):
+			args[name] = value
+		default:
+			args[name] = json.RawMessage(value)
+		}
+	}
+	return json.Marshal(args)
+}
+
+// showResult prints what execute_tool answered.
+func (a *app) showResult(answer *gateway.Answer, raw bool) error {
+	whole, err := answer.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if raw {
+		a.say("%s", whole)
+		if answer.IsError {
+			return errReported
+		}
+		return nil
+	}
+	object, err := answered("execute_tool", answer)
+	if err != nil || a.json {
+		return a.sayRaw(object, err)
+	}
+	var res struct {
+		Result   json.RawMessage `json:"result"`
+		Metadata struct {
+			Server string `json:"server"`
+			Millis int64  `json:"execution_time_ms"`
+		} `json:"execution_metadata"`
+	}
+	if err := json.Unmarshal(object, &res); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	var text string
+	if json.Unmarshal(res.Result, &text) == nil {
+		a.say("%s", strings.TrimSuffix(text, "\n"))
+	} else if err := a.print(res.Result); err != nil {
+		return err
+	}
+	if other := otherBlocks(whole); other != "" {
+		a.note("note: not shown: %s; --raw prints everything", other)
+	}
+	return nil
+}
+
+// otherBlocks names the content blocks of a result beside the first.
+func otherBlocks(whole json.RawMessage) string {
+	var res struct {
+		Content []struct {
+			Type     string `json:"type"`
+			MIMEType string `json:"mimeType"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(whole, &res) != nil {
+		return ""
+	}
+	var out []string
+	for i, b := range res.Content {
+		if i > 0 {
+			out = append(out, strings.TrimSpace(b.Type+" "+b.MIMEType))
+		}
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/index"
+)
+
+// completion finishes an argument or a flag's value in a shell.
+type completion = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+// words completes a fixed set.
+func words(set ...string) completion {
+	return cobra.FixedCompletions(set, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// must stops on a mistake of ours: a flag that does not exist.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// completeTools completes the names of tools from the state folder.
+func (a *app) completeTools(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 && cmd.Args != nil && cmd.Args(cmd, append(args, typed)) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.complete(cmd, func(e *engine) []cobra.Completion {
+		var out []cobra.Completion
+		hits, _ := e.ix.List(index.Listing{})
+		for _, h := range hits {
+			if name := h.Tool.QualifiedName(); strings.HasPrefix(name, typed) || strings.HasPrefix(h.Tool.Name, typed) {
+				out = append(out, cobra.CompletionWithDesc(name, oneLine(h.Tool.Description, 60)))
+			}
+		}
+		return out
+	})
+}
+
+// completeServers completes the names of servers from the state folder.
+func (a *app) completeServers(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.complete(cmd, func(e *engine) []cobra.Completion {
+		var out []cobra.Completion
+		for _, s := range e.ix.Status().Servers {
+			if strings.HasPrefix(s.Name, typed) {
+				out = append(out, s.Name)
+			}
+		}
+		return out
+	})
+}
+
+func (a *app) complete(cmd *cobra.Command, list func(*engine) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
+	e, err := a.openEngine(cmd, engineOptions{optional: true})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer e.close() // nothing was written
+	return list(e), cobra.ShellCompDirectiveNoFileComp
+}

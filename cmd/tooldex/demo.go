@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/internal/config"
+	"github.com/tooldex/tooldex/internal/sample"
+)
+
+const demoHelp = `See the main job run, with nothing but this program: it starts five small MCP
+servers, indexes their tools, finds some by what they do, explains a score,
+runs one tool, and then serves MCP clients until you press Ctrl-C. Everything
+lives in a temporary folder that is removed at the end.`
+
+const demoExample = `  tooldex demo
+  tooldex demo --once`
+
+// demoListen is where the demo serves; another port if it is taken.
+const demoListen = "127.0.0.1:7420"
+
+func (a *app) demo() *cobra.Command {
+	var once bool
+	cmd := &cobra.Command{Use: "demo", Short: "See it work, nothing else needed", Long: demoHelp, Example: demoExample, Args: cobra.NoArgs}
+	cmd.Flags().BoolVar(&once, "once", false, "leave after the walk instead of going on serving")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		dir, err := os.MkdirTemp("", "tooldex-demo-")
+		if err != nil {
+			return fmt.Errorf("make demo folder: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		return a.runDemo(cmd, dir, once)
+	}
+	return cmd
+}
+
+// demoConfig is a configuration with one sample server a group, each a child
+// process of this program.
+func demoConfig(dir string) (*config.Config, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	files := filepath.Join(dir, "files")
+	if err := sample.Seed(files); err != nil {
+		return nil, err
+	}
+	servers := map[string]any{}
+	for _, g := range sample.Groups() {
+		servers[g] = map[string]any{"command": self, "args": []string{"sample-server", "--group", g, "--root", files}}
+	}
+	path := filepath.Join(dir, "tooldex.json")
+	text, err := json.Marshal(map[string]any{"state": filepath.Join(dir, "state"), "mcpServers": servers, "log": map[string]any{"level": "warn"}})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return nil, fmt.Errorf("write demo configuration: %w", err)
+	}
+	// The program's path is no place for ${VAR}, but may contain one.
+	return config.Load(config.Options{Path: path})
+}
+
+func (a *app) runDemo(cmd *cobra.Command, dir string, once bool) error {
+	cfg, err := demoConfig(dir)
+	if err != nil {
+		return err
+	}
+	cfg.State = "" // nothing to keep
+	e, err := a.engineFor(cmd, cfg, engineOptions{online: true})
+	if err != nil {
+		return err
+	}
+	err = e.running(cmd.Context(), func(ctx context.Context) error {
+		if err := a.walk(ctx, e); err != nil || once || ctx.Err() != nil {
+			return err
+		}
+		return a.demoServe(ctx, e)
+	})
+	return errors.Join(err, e.close())
+}
+
+// walk shows each step of the main job and what came of it.
+func (a *app) walk(ctx context.Context, e *engine) error {
+	for _, step := range []func(context.Context, *engine) error{
+		a.demoIndex, a.demoSearch, a.demoExplain, a.demoDescribe, a.demoCall,
+	} {
+		if err := step(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step prints the heading of one step.
+func (a *app) step(n int, format string, args ...any) {
+	a.say("\n%d. %s\n", n, fmt.Sprintf(format, args...))
+}
+
+func (a *app) demoIndex(ctx context.Context, e *engine) error {
+	a.say("tooldex stands between a model and many MCP servers. This demo starts some.")
+	began := time.Now()
+	type listed struct {
+		name  string
+		tools int
+		err   error
+	}
+	results := make(chan listed)
+	for _, s := range e.cfg.Servers {
+		go func() {
+			l, err := e.set.Refresh(ctx, s.Spec.Name)
+			results <- listed{s.Spec.Name, len(l.Tools), err}
+		}()
+	}
+	counts := map[string]int{}
+	var err error
+	for range e.cfg.Servers {
+		r := <-results
+		counts[r.name], err = r.tools, errors.Join(err, r.err)
+	}
+	if err != nil {
+		return fmt.Errorf("list sample servers: %w", err)
+	}
+	if err := e.ix.Wait(ctx); err != nil {
+		return fmt.Errorf("index tools: %w", err)
+	}
+	a.step(1, "Started %d MCP servers as child processes and listed their tools (%d ms)", len(counts), time.Since(began).Milliseconds())
+	g := &grid{head: []string{"server", "tools", "reached over"}, numbers: []int{1}}
+	for _, st := range e.set.Status() {
+		g.add(st.Name, fmt.Sprint(counts[st.Name]), fmt.Sprintf("%s, MCP %s", st.Transport, st.Protocol))
+	}
+	a.show(g)
+	a.say("\n   %d tools indexed. A client sees six meta-tools instead of all of them.", e.ix.Status().Tools)
+	return nil
+}
+
+func (a *app) demoSearch(ctx context.Context, e *engine) error {
+	a.step(2, "Found tools by what they do: the client calls search_tools")
+	for _, query := range []string{"how far is it from Berlin to Paris", "what time is it in Tokyo", "find lines that mention a word in my documents"} {
+		began := time.Now()
+		raw, err := e.metaCall(ctx, "search_tools", map[string]any{"query": query, "limit": 3})
+		if err != nil {
+			return err
+		}
+		took := time.Since(began)
+		var res found
+		if err := json.Unmarshal(raw, &res); err != nil {
+			return fmt.Errorf("read answer: %w", err)
+		}
+		a.say("   %q  (%.1f ms)", query, float64(took.Microseconds())/1000)
+		for _, t := range res.Tools {
+			a.say("     %.4f  %-34s %s", t.Score, t.QualifiedName, a.short(t.Description, 48))
+		}
+	}
+	return nil
+}
+
+// short cuts a text so that the line fits beside what stands left of it.
+func (a *app) short(s string, left int) string {
+	if columns := width(a.out); columns > 0 {
+		return cut(s, max(columns-left, 10))
+	}
+	return s
+}
+
+func (a *app) demoExplain(ctx context.Context, e *engine) error {
+	const query = "what time is it in Tokyo"
+	a.step(3, "Asked why: tooldex search %q --explain", query)
+	hit, err := e.resolve("time/current_time")
+	if err != nil {
+		return err
+	}
+	x, err := e.explain(ctx, query, &searchFlags{}, hit.ID)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	(&app{out: &b}).showExplained(explained{hit.Tool.QualifiedName(), x, true})
+	for line := range strings.Lines(b.String()) {
+		a.say("   %s", strings.TrimSuffix(line, "\n"))
+	}
+	return nil
+}
+
+func (a *app) demoDescribe(ctx context.Context, e *engine) error {
+	a.step(4, "Read its parameters: the client calls describe_tool")
+	raw, err := e.metaCall(ctx, "describe_tool", map[string]any{"tool_name": "numbers/distance_between_points"})
+	if err != nil {
+		return err
+	}
+	var d described
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	a.say("   %s: %s", d.Qualified, d.Description)
+	for _, x := range d.Examples {
+		a.say("   example: %s", x.Arguments)
+	}
+	return nil
+}
+
+func (a *app) demoCall(ctx context.Context, e *engine) error {
+	a.step(5, "Ran it: the client calls execute_tool")
+	const args = `{"from":{"latitude":52.52,"longitude":13.405},"to":{"latitude":48.857,"longitude":2.352}}`
+	if err := a.demoExecute(ctx, e, "numbers/distance_between_points", args); err != nil {
+		return err
+	}
+	a.say("\n   A mistake is answered with what to do about it:")
+	return a.demoExecute(ctx, e, "numbers/distance_between_points", `{"from":{"latitude":52.52,"longitude":13.405},"too":{"latitude":48.857,"longitude":2.352}}`)
+}
+
+func (a *app) demoExecute(ctx context.Context, e *engine, tool, args string) error {
+	arguments, err := json.Marshal(map[string]any{"tool_name": tool, "arguments": json.RawMessage(args)})
+	if err != nil {
+		return err
+	}
+	answer := e.gw.Call(ctx, "execute_tool", arguments)
+	a.say("   %s %s", tool, args)
+	a.say("   → %s", answer.JSON)
+	return nil
+}
+
+// demoServe goes on serving until the person has seen enough.
+func (a *app) demoServe(ctx context.Context, e *engine) error {
+	ln, err := listen(demoListen)
+	if err != nil {
+		if ln, err = listen("127.0.0.1:0"); err != nil {
+			return err
+		}
+	}
+	url := "http://" + ln.Addr().String() + "/mcp"
+	a.step(6, "Serving MCP clients on %s until you press Ctrl-C", url)
+	a.say("   Claude Code:  claude mcp add --transport http tooldex %s", url)
+	a.say("   Cursor:       {\"mcpServers\": {\"tooldex\": {\"url\": %q}}}", url)
+	a.say("   your servers: tooldex import --write, then tooldex serve")
+	gateway.TuneGC()
+	return e.gw.Serve(ctx, ln)
+}

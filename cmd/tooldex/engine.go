@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/embed"
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/config"
+)
+
+// An engine is what commands work with: the configuration, the catalog of the
+// state folder, the gateway over it, and, unless it is offline, the servers.
+type engine struct {
+	cfg     *config.Config
+	log     *slog.Logger
+	emb     index.Embedder // nil: words only
+	ix      *index.Index
+	set     *upstream.Set // nil when offline
+	gw      *gateway.Gateway
+	closers []io.Closer
+}
+
+// engineOptions say what of an engine a command needs.
+type engineOptions struct {
+	online   bool     // with the servers; they start with engine.run
+	serving  bool     // for long: logs at the configured level
+	optional bool     // a configuration need not exist
+	servers  []string // only these servers; nil means all
+	// listed is called after each listing of a server has been stored.
+	listed func(server string, d index.Diff, err error)
+}
+
+// openEngine opens what o asks for. Close it.
+func (a *app) openEngine(cmd *cobra.Command, o engineOptions) (*engine, error) {
+	cfg, err := a.loadConfig(cmd, o.optional)
+	if err != nil {
+		return nil, err
+	}
+	return a.engineFor(cmd, cfg, o)
+}
+
+// loadConfig reads the configuration that cmd's flags name.
+func (a *app) loadConfig(cmd *cobra.Command, optional bool) (*config.Config, error) {
+	path, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load(config.Options{Path: path, Flags: cmd.Flags(), Optional: optional})
+	switch {
+	case errors.Is(err, config.ErrNone):
+		return nil, hint(err, "make one from the clients you have with \"tooldex import --write\", or see \"tooldex demo\" without one")
+	case err != nil:
+		return nil, hint(err, "mend the file, then see \"tooldex doctor\"")
+	}
+	return cfg, nil
+}
+
+func (a *app) engineFor(cmd *cobra.Command, cfg *config.Config, o engineOptions) (*engine, error) {
+	e := &engine{cfg: cfg, log: a.logger(cmd, cfg, o.serving)}
+	if err := e.open(o); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	if p := e.ix.Status().Problem; p != "" {
+		a.note("warning: state folder %s: %s", cfg.State, p)
+	}
+	if o.serving {
+		for _, key := range cfg.Unbuilt {
+			e.log.Warn("this setting does nothing yet", "setting", key, "file", cfg.Path)
+		}
+		if len(cfg.Foreign) > 0 {
+			e.log.Info("settings of other clients mean nothing here", "settings", strings.Join(cfg.Foreign, " "), "file", cfg.Path)
+		}
+	}
+	return e, nil
+}
+
+func (e *engine) open(o engineOptions) error {
+	fallback, err := e.openEmbedders()
+	if err != nil {
+		return err
+	}
+	params, err := readParams(e.cfg.Index.Params)
+	if err != nil {
+		return hint(fmt.Errorf("index.params: %w", err), "write the file with \"tooldex eval tune\", or remove the setting")
+	}
+	e.ix, err = index.Open(e.cfg.State, index.Options{
+		Embedder: e.emb, Fallback: fallback, Sources: sources(e.cfg), Params: params,
+		HNSWThreshold: hnswThreshold(e.cfg.Index.HNSWThreshold), Offline: !o.online, Logger: e.log,
+	})
+	if err != nil {
+		return hint(fmt.Errorf("open state folder %s: %w", e.cfg.State, err), "choose another folder with --state, or see \"tooldex doctor\"")
+	}
+	var calls gateway.Caller
+	if o.online {
+		if e.set, err = e.newSet(o); err != nil {
+			return err
+		}
+		calls = e.set
+	}
+	e.gw = gateway.New(e.ix, calls, e.gatewayOptions())
+	return nil
+}
+
+// openEmbedders sets e.emb and returns the embedder that stands in for it.
+func (e *engine) openEmbedders() (fallback index.Embedder, err error) {
+	c := e.cfg.Embedding
+	emb, err := embed.New(embedConfig(c))
+	if err != nil {
+		return nil, hint(fmt.Errorf("embedding: %w", err), "mend the embedding section of %s, or see \"tooldex doctor\"", orDefault(e.cfg.Path, "the configuration"))
+	}
+	if emb == nil {
+		return nil, nil
+	}
+	e.emb = emb
+	if closer, ok := emb.(io.Closer); ok {
+		e.closers = append(e.closers, closer)
+	}
+	if c.Provider == embed.Builtin {
+		return nil, nil
+	}
+	return embed.New(embed.Config{})
+}
+
+func embedConfig(c config.Embedding) embed.Config {
+	return embed.Config{
+		Provider: c.Provider, Model: c.Model, URL: c.URL, Key: c.Key, KeyEnv: c.KeyEnv, KeyFile: c.KeyFile,
+		Dimensions: c.Dimensions, QueryPrefix: c.QueryPrefix, DocumentPrefix: c.DocumentPrefix,
+		KeepAlive: c.KeepAlive, APIVersion: c.APIVersion, Headers: c.Headers,
+		Timeout: time.Duration(c.Timeout), Parallel: c.Parallel, BatchBytes: c.BatchBytes,
+	}
+}
+
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// sources identifies the connection of each configured server; nil without a
+// configuration, which shows whatever the folder holds.
+func sources(cfg *config.Config) map[string]string {
+	if cfg.Path == "" {
+		return nil
+	}
+	out := map[string]string{}
+	for _, s := range cfg.Servers {
+		out[s.Spec.Name] = s.Spec.Source()
+	}
+	return out
+}
+
+// hnswThreshold translates the configuration's number (0 always, negative the
+// default) to the index's (negative always, 0 the default).
+func hnswThreshold(configured int) int {
+	switch {
+	case configured < 0:
+		return 0
+	case configured == 0:
+		return -1
+	}
+	return configured
+}
+
+func (e *engine) newSet(o engineOptions) (*upstream.Set, error) {
+	var specs []upstream.Spec
+	for _, s := range e.cfg.Servers {
+		if o.servers == nil || contains(o.servers, s.Spec.Name) {
+			specs = append(specs, s.Spec)
+		}
+	}
+	return upstream.NewSet(specs, upstream.Options{
+		Logger: e.log, DefaultTimeout: e.cfg.Execution.Timeout,
+		OnList: func(ctx context.Context, server string, l upstream.Listing) {
+			diff, err := e.gw.Sync(ctx, server, l)
+			if err != nil {
+				e.log.Error("catalog not updated", "server", server, "error", err)
+			}
+			if o.listed != nil {
+				o.listed(server, diff, err)
+			}
+		},
+	})
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *engine) gatewayOptions() gateway.Options {
+	x := e.cfg.Execution
+	o := gateway.Options{
+		Version:      buildVersion(),
+		DefaultLimit: e.cfg.Meta.DefaultSearchLimit, MaxLimit: e.cfg.Meta.MaxSearchLimit,
+		MetricsInSearch: e.cfg.Meta.IncludeMetricsInSearch,
+		Timeout:         x.Timeout, MaxTimeout: x.MaxTimeout, Retries: x.RetryAttempts,
+		SkipValidation: !x.ValidateArguments, LogCalls: x.LogAllExecutions,
+		Servers: map[string]gateway.Server{}, Logger: e.log,
+	}
+	if e.set != nil {
+		o.Status = e.set.Status
+	}
+	for _, s := range e.cfg.Servers {
+		o.Servers[s.Spec.Name] = operatorWords(s)
+	}
+	return o
+}
+
+// operatorWords is what the configuration says of a server and its tools.
+func operatorWords(s config.Server) gateway.Server {
+	out := gateway.Server{
+		Description: s.Description, Tags: s.Tags, Category: s.Category, Visibility: s.Visibility, Teams: s.Teams,
+		Phrases: s.Phrases, Hidden: s.Hidden, Trusted: s.Trusted, Timeout: s.Spec.Timeout,
+		Tools: map[string]gateway.Override{},
+	}
+	for name, t := range s.Tools {
+		o := gateway.Override{Description: t.Description, Tags: t.Tags, Category: t.Category, Phrases: t.Phrases, Hidden: t.Hidden}
+		for _, x := range t.Examples {
+			args, err := json.Marshal(x.Arguments)
+			if err != nil || x.Arguments == nil {
+				args = json.RawMessage("{}") // YAML maps with text keys always encode
+			}
+			o.Examples = append(o.Examples, index.Example{Description: x.Description, Arguments: args})
+		}
+		out.Tools[name] = o
+	}
+	return out
+}
+
+// running runs the servers while f does. It returns when all have stopped.
+func (e *engine) running(ctx context.Context, f func(context.Context) error) error {
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- e.set.Run(serving) }()
+	err := f(ctx)
+	stop()
+	return errors.Join(err, <-done)
+}
+
+// close writes what is pending and ends all background work.
+func (e *engine) close() error {
+	var errs []error
+	if e.ix != nil {
+		errs = append(errs, e.ix.Close())
+	}
+	for _, c := range e.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// logger writes to stderr. Commands that end soon log warnings only, unless
+// --log.level asks for more.
+func (a *app) logger(cmd *cobra.Command, cfg *config.Config, serving bool) *slog.Logger {
+	level := slog.LevelWarn
+	f := cmd.Flags().Lookup("log.level")
+	if serving || f != nil && f.Changed || os.Getenv("TOOLDEX_LOG_LEVEL") != "" {
+		if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+			level = slog.LevelInfo // the configuration has been checked
+		}
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(a.err, o))
+	}
+	return slog.New(slog.NewTextHandler(a.err, o))
+}

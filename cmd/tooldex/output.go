@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	pretty "github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
+
+	"github.com/tooldex/tooldex/gateway"
+)
+
+// width is the number of columns of the terminal that w is, 0 if it is none.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !isatty.IsTerminal(f.Fd()) && !isatty.IsCygwinTerminal(f.Fd()) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns < 40 {
+		return 80
+	}
+	return columns
+}
+
+// A grid is a table of a result. On a terminal its last column is cut to what
+// is left of the line; elsewhere nothing is cut and columns stay aligned.
+type grid struct {
+	head []string
+	rows [][]string
+	// numbers are the columns that are aligned to the right.
+	numbers []int
+}
+
+func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
+
+// show writes the grid to the result.
+func (a *app) show(g *grid) {
+	t := pretty.NewWriter()
+	t.SetStyle(pretty.StyleDefault)
+	t.Style().Options = pretty.OptionsNoBordersAndSeparators
+	t.Style().Box.PaddingLeft, t.Style().Box.PaddingRight = "", "  "
+	t.Style().Format.Header = text.FormatUpper
+	columns := width(a.out)
+	if columns > 0 {
+		t.Style().Color.Header = text.Colors{text.Bold}
+	}
+	t.AppendHeader(cells(g.head))
+	for _, r := range g.rows {
+		t.AppendRow(cells(g.fitted(r, columns)))
+	}
+	var configs []pretty.ColumnConfig
+	for _, n := range g.numbers {
+		configs = append(configs, pretty.ColumnConfig{Number: n + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(configs)
+	for line := range strings.Lines(t.Render()) {
+		fmt.Fprintln(a.out, strings.TrimRight(line, " \r\n"))
+	}
+}
+
+func cells(texts []string) pretty.Row {
+	row := make(pretty.Row, len(texts))
+	for i, s := range texts {
+		row[i] = s
+	}
+	return row
+}
+
+// fitted cuts the last cell to what the other columns leave of the line.
+func (g *grid) fitted(row []string, columns int) []string {
+	last := len(row) - 1
+	out := append([]string(nil), row...)
+	for i := range out {
+		out[i] = strings.Join(strings.Fields(out[i]), " ")
+	}
+	if columns == 0 {
+		return out
+	}
+	left := columns
+	for i := range last {
+		left -= g.widest(i) + 2
+	}
+	if left >= 10 {
+		out[last] = cut(out[last], left)
+	}
+	return out
+}
+
+func (g *grid) widest(column int) int {
+	w := text.StringWidth(g.head[column])
+	for _, r := range g.rows {
+		w = max(w, text.StringWidth(r[column]))
+	}
+	return w
+}
+
+// cut shortens s to n columns.
+func cut(s string, n int) string {
+	if text.StringWidth(s) <= n {
+		return s
+	}
+	return text.Trim(s, n-1) + "…"
+}
+
+// wrap breaks a text into lines that fit the terminal behind an indent.
+func (a *app) wrap(s, indent string) string {
+	columns := width(a.out)
+	if columns == 0 {
+		return indent + strings.ReplaceAll(s, "\n", "\n"+indent)
+	}
+	s = text.WrapSoft(s, columns-len(indent))
+	var out []string
+	for line := range strings.Lines(s) {
+		out = append(out, indent+strings.TrimRight(line, " \n"))
+	}
+	return strings.Join(out, "\n")
+}
+
+// commandWords are the meta-tools by the commands that do the same, for
+// messages that were written for models.
+var commandWords = strings.NewReplacer(
+	"search_tools", `"tooldex search"`, "list_tools", `"tooldex tools list"`, "describe_tool", `"tooldex tools show"`,
+	"execute_tool", `"tooldex call"`, "get_tool_categories", `"tooldex tools categories"`, "get_similar_tools", `"tooldex similar"`,
+)
+
+// metaCall calls a meta-tool and returns its object. args are left out where
+// nil.
+func (e *engine) metaCall(ctx context.Context, tool string, args map[string]any) (json.RawMessage, error) {
+	for key, v := range args {
+		if v == nil {
+			delete(args, key)
+		}
+	}
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	return answered(tool, e.gw.Call(ctx, tool, raw))
+}
+
+// answered is the object of a meta-tool's answer, or its error.
+func answered(tool string, ans *gateway.Answer) (json.RawMessage, error) {
+	if !ans.IsError {
+		return ans.JSON, nil
+	}
+	var failure struct{ Error, Hint string }
+	if err := json.Unmarshal(ans.JSON, &failure); err != nil || failure.Error == "" {
+		return nil, errors.New(strings.TrimSpace(string(ans.JSON)))
+	}
+	message := strings.TrimPrefix(strings.TrimPrefix(failure.Error, tool+": "), tool+" ")
+	err := errors.New(commandWords.Replace(message))
+	if failure.Hint == "" {
+		return nil, err
+	}
+	return nil, hint(err, "%s", commandWords.Replace(failure.Hint))
+}
