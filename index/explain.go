@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-
-	"github.com/tooldex/tooldex/index/vector"
 )
 
 // Explain accounts for the score of the tool id under q, also when q's filter
@@ -38,7 +36,7 @@ func (r *search) explain(doc uint32) Explanation {
 	}
 	cosine := 0.0
 	if r.space != nil {
-		cosine = r.cosine(doc)
+		cosine = float64(r.space.scan.Score(r.vec, doc))
 	}
 	p := r.partsOf(doc, e.BM25F, cosine)
 	e.Keyword, e.HasVector, e.Score = p.keyword, p.hasVector, r.fused(p)
@@ -48,20 +46,13 @@ func (r *search) explain(doc uint32) Explanation {
 		e.Lambda = 0
 	}
 	if p.hasVector && r.mode == Hybrid {
-		e.Prior, e.Lambda, e.Gamma = p.prior, r.space.fusion.Lambda, r.space.fusion.Gamma
+		e.Prior, e.Lambda, e.Gamma = p.prior, r.fusion.Lambda, r.fusion.Gamma
 	}
 	if e.ExactName = r.isNamed(doc); e.ExactName {
 		e.Score = raised(e.Score)
 	}
 	e.Rank = r.rankOf(doc, e.Score)
 	return e
-}
-
-func (r *search) cosine(doc uint32) float64 {
-	var dst [1]float32
-	row := vector.Matrix{Dims: r.space.rows.Dims, Data: r.space.rows.Row(int(doc))}
-	vector.Scores(dst[:], row, r.vec, nil)
-	return float64(dst[0])
 }
 
 func (r *search) explainTerms(doc uint32, e *Explanation) {

@@ -14,25 +14,31 @@ import (
 // A space is the vectors of one identity for a snapshot's documents, with the
 // embedder that makes query vectors for them.
 type space struct {
-	model    string
-	embedder Embedder
-	rows     vector.Matrix   // by document; all zero where there is none
-	absent   []bool          // by document; nil when every document has a vector
-	near     vector.Searcher // over rows
-	servers  vector.Matrix   // by server: the mean of its tools' vectors, not normalised
-	fusion   Fusion
+	spaceInput
+	absent  []bool        // by document; nil when every document has a vector
+	servers vector.Matrix // by server: the mean of its tools' vectors, not normalised
 }
 
-// newSpace makes the space of rows, which has one row a document of s and
-// must not change afterwards. near searches rows; nil scans them.
-func newSpace(s *snapshot, e Embedder, model string, rows vector.Matrix, near vector.Searcher) *space {
-	sp := &space{model: model, embedder: e, rows: rows, near: near}
-	if near == nil {
-		sp.near = vector.NewScan(rows)
+// A spaceInput is what a space is made of. Nothing of it may change
+// afterwards.
+type spaceInput struct {
+	model    string          // identity of the vectors
+	embedder Embedder        // for queries
+	rows     vector.Matrix   // by document number, unit length; all zero where there is none
+	scan     *vector.Scan    // over rows; nil makes one
+	near     vector.Searcher // candidates among many documents; nil scans
+}
+
+// newSpace makes the space of vectors for the documents of s.
+func newSpace(s *snapshot, in spaceInput) *space {
+	if in.scan == nil {
+		in.scan = vector.NewScan(in.rows)
 	}
-	sp.fusion, _ = longestPrefix(s.params.Fusion, model)
+	if in.near == nil {
+		in.near = in.scan
+	}
+	sp := &space{spaceInput: in, servers: serverMeans(s, in.rows)}
 	sp.findAbsent(s)
-	sp.servers = serverMeans(s, rows)
 	return sp
 }
 
@@ -137,7 +143,7 @@ func (r *search) fused(p parts) float64 {
 	case r.mode == Semantic:
 		return min(1, max(0, p.cosine))
 	}
-	f := r.space.fusion
+	f := r.fusion
 	s := f.Lambda*p.keyword + (1-f.Lambda)*max(0, p.cosine) + f.Gamma*max(0, p.prior)
 	return min(1, s/(1+f.Gamma))
 }
@@ -228,7 +234,7 @@ func (r *search) collectServers() {
 // candidateScores makes the final scores of the candidates.
 func (r *search) candidateScores() {
 	for _, d := range r.candidates {
-		cosine := r.cosine(d)
+		cosine := float64(r.space.scan.Score(r.vec, d))
 		r.scores[d] = r.fused(r.partsOf(d, r.scores[d], cosine))
 		r.cosines[d] = float32(cosine)
 	}

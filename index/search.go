@@ -46,6 +46,7 @@ type search struct {
 	reason  string // why it is not the mode or model asked for
 	lexical bm25.Query
 	space   *space    // nil in keyword mode
+	fusion  Fusion    // of the space
 	vec     []float32 // the query's vector, unit length or zero
 	named   naming
 	partial bool // only candidates are scored
@@ -133,7 +134,7 @@ func (r *search) embed(ctx context.Context, timeout time.Duration, text string) 
 	for _, sp := range r.s.spaces {
 		vec, err := sp.query(ctx, timeout, text)
 		if err == nil {
-			r.space, r.vec = sp, vec
+			r.use(sp, vec)
 			r.reason = strings.Join(failed, "; ")
 			return nil
 		}
@@ -148,6 +149,12 @@ func (r *search) embed(ctx context.Context, timeout time.Duration, text string) 
 	}
 	r.mode, r.reason = Keyword, reason
 	return nil
+}
+
+// use makes sp answer a query of that vector.
+func (r *search) use(sp *space, vec []float32) {
+	r.space, r.vec = sp, vec
+	r.fusion, _ = longestPrefix(r.s.params.Fusion, sp.model)
 }
 
 // analyse fills the lexical query.
@@ -177,7 +184,7 @@ func (r *search) score() {
 		r.collect()
 		r.candidateScores()
 	} else {
-		vector.Scores(r.cosines, r.space.rows, r.vec, r.allowed)
+		r.space.scan.Scores(r.cosines, r.vec, r.allowed)
 		r.fuseAll()
 	}
 	r.raiseNamed()

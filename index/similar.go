@@ -35,7 +35,8 @@ func (s *snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
 	r.allowed, r.count = s.allowed(f)
 	for _, sp := range s.spaces {
 		if sp.absent == nil || !sp.absent[doc] {
-			r.mode, r.space, r.vec = Hybrid, sp, sp.rows.Row(int(doc))
+			r.mode = Hybrid
+			r.use(sp, sp.rows.Row(int(doc)))
 			break
 		}
 	}

@@ -1,0 +1,417 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tooldex/tooldex/index/analysis"
+	"github.com/tooldex/tooldex/index/vector"
+)
+
+// wordEmbedder sums a pseudo-random vector for each word of a text: texts
+// that share words are near. Words beginning with "no" are unknown to it.
+type wordEmbedder struct{ dims int }
+
+func (e wordEmbedder) Model() string { return fmt.Sprint("words/", e.dims) }
+
+func (e wordEmbedder) EmbedQuery(_ context.Context, text string) ([]float32, error) {
+	v := make([]float32, e.dims)
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '_' }) {
+		if strings.HasPrefix(w, "no") {
+			continue
+		}
+		h := fnv.New64a()
+		h.Write([]byte(w))
+		r := rand.New(rand.NewPCG(h.Sum64(), 1))
+		for i := range v {
+			v[i] += float32(r.NormFloat64())
+		}
+	}
+	return v, nil
+}
+
+func (e wordEmbedder) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	for i, t := range texts {
+		out[i], _ = e.EmbedQuery(ctx, t)
+	}
+	return out, nil
+}
+
+// attach gives the current snapshot the vectors of e for its documents' names
+// and descriptions; those of tools whose name has the word "blank" are absent.
+func attach(t testing.TB, ix *Index, e Embedder) {
+	t.Helper()
+	s := ix.snapshot()
+	ix.current.Store(s.withSpaces(newSpace(s, spaceInput{model: e.Model(), embedder: e, rows: embedAll(t, s, e)})))
+}
+
+func embedAll(t testing.TB, s *snapshot, e Embedder) vector.Matrix {
+	t.Helper()
+	var rows vector.Matrix
+	for _, d := range s.docs {
+		v, err := e.EmbedQuery(t.Context(), d.tool.Name+" "+d.tool.Description)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Dims = len(v)
+		u, ok := unit(v)
+		if !ok || strings.Contains(d.tool.Name, "blank") {
+			u = make([]float32, len(v))
+		}
+		rows.Data = append(rows.Data, u...)
+	}
+	return rows
+}
+
+// An oracle scores by the formulas of the design, from what Dump writes.
+type oracle struct {
+	ix   *Index
+	dump dump
+	vecs map[string][]float32 // by id; none when absent
+}
+
+func newOracle(t *testing.T, ix *Index, e Embedder) *oracle {
+	t.Helper()
+	var b bytes.Buffer
+	if err := ix.Dump(&b); err != nil {
+		t.Fatal(err)
+	}
+	o := &oracle{ix: ix, vecs: map[string][]float32{}}
+	if err := json.Unmarshal(b.Bytes(), &o.dump); err != nil {
+		t.Fatal(err)
+	}
+	s := ix.snapshot()
+	rows := embedAll(t, s, e)
+	for i, d := range s.docs {
+		if !isZero(rows.Row(i)) {
+			o.vecs[d.id] = rows.Row(i)
+		}
+	}
+	return o
+}
+
+func (o *oracle) idf(term string) float64 {
+	n, df := float64(o.dump.N), float64(o.dump.DF[term])
+	return math.Log(1 + (n-df+.5)/(df+.5))
+}
+
+// keyword is BM25F over its upper bound.
+func (o *oracle) keyword(tool *dumpedTool, text string) float64 {
+	qtf := map[string]int{}
+	var an analysis.Analyzer
+	for _, t := range an.Tokens(text) {
+		if !t.Extra || o.dump.DF[t.Text] > 0 {
+			qtf[t.Text]++
+		}
+	}
+	score, upper := 0.0, 0.0
+	for term, n := range qtf {
+		weight := float64(min(n, 2)) * o.idf(term) * (o.dump.Params.K1 + 1)
+		upper += weight
+		tf := 0.0
+		for f, p := range o.dump.Params.Fields {
+			if avg := o.dump.AvgLen[f]; avg > 0 {
+				tf += p.Weight * float64(tool.Terms[f][term]) / (1 - p.B + p.B*float64(tool.Lengths[f])/avg)
+			}
+		}
+		if tf > 0 {
+			score += weight * tf / (o.dump.Params.K1 + tf)
+		}
+	}
+	if upper == 0 {
+		return 0
+	}
+	return score / upper
+}
+
+func dot(a, b []float32) (sum float64) {
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+// prior is the query's product with the mean vector of the tool's server.
+func (o *oracle) prior(server, id string, q []float32) float64 {
+	if server == "" {
+		return dot(o.vecs[id], q)
+	}
+	sum, n := 0.0, 0
+	for _, d := range o.ix.snapshot().docs {
+		if d.tool.Server == server {
+			n++
+			if v := o.vecs[d.id]; v != nil {
+				sum += dot(v, q)
+			}
+		}
+	}
+	return sum / float64(n)
+}
+
+type oracleRow struct {
+	ID     string
+	Score  float64
+	server string
+}
+
+// search ranks everything by brute force and returns the rows and all scores.
+func (o *oracle) search(t *testing.T, q Query, e Embedder) ([]oracleRow, map[string]float64) {
+	t.Helper()
+	v, _ := e.EmbedQuery(t.Context(), q.Text)
+	vec, known := unit(v)
+	mode := q.Mode
+	if !known && mode == Hybrid {
+		mode = Keyword
+	}
+	fusion := o.dump.Params.Fusion[""]
+	var rows []oracleRow
+	servers := map[string]bool{}
+	for i := range o.dump.Tools {
+		hit, _ := o.ix.Get(o.dump.Tools[i].ID)
+		if !allows(q.Filter, &hit) {
+			continue
+		}
+		servers[hit.Tool.Server] = true
+		score := o.keyword(&o.dump.Tools[i], q.Text)
+		if mode == Keyword && score == 0 {
+			continue
+		}
+		switch own := o.vecs[hit.ID]; {
+		case mode == Semantic && own == nil:
+			score = 0
+		case mode == Semantic:
+			score = max(0, dot(own, vec))
+		case mode == Hybrid && own != nil:
+			prior := max(0, o.prior(hit.Tool.Server, hit.ID, vec))
+			score = (fusion.Lambda*score + (1-fusion.Lambda)*max(0, dot(own, vec)) + fusion.Gamma*prior) / (1 + fusion.Gamma)
+		}
+		rows = append(rows, oracleRow{hit.ID, score, hit.Tool.Server})
+	}
+	all := map[string]float64{}
+	for _, r := range rows {
+		all[r.ID] = r.Score
+	}
+	rows = o.diversify(rows, q, len(servers))
+	rows = rows[:min(len(rows), q.Limit)]
+	if q.MinScore != nil {
+		rows = slices.DeleteFunc(rows, func(r oracleRow) bool { return r.Score < *q.MinScore })
+	}
+	return rows, all
+}
+
+func floorOf(q Query) float64 {
+	if q.MinScore != nil {
+		return *q.MinScore
+	}
+	return DefaultParams().Floor
+}
+
+// diversify sorts rows by score, those beyond a server's share weighed down.
+func (o *oracle) diversify(rows []oracleRow, q Query, servers int) []oracleRow {
+	weight := func(r oracleRow) float64 { return r.Score }
+	order := func(a, b oracleRow) int {
+		switch x, y := weight(a), weight(b); {
+		case x > y, x == y && a.ID < b.ID:
+			return -1
+		}
+		return 1
+	}
+	slices.SortFunc(rows, order)
+	if servers < 3 || len(q.Filter.Servers) > 0 {
+		return rows
+	}
+	share := int(math.Ceil(.6 * float64(q.Limit)))
+	count, over := map[string]int{}, map[string]bool{}
+	for _, r := range rows {
+		count[r.server]++
+		over[r.ID] = r.server != "" && count[r.server] > share
+	}
+	weight = func(r oracleRow) float64 {
+		if over[r.ID] {
+			return .8 * r.Score
+		}
+		return r.Score
+	}
+	slices.SortFunc(rows, order)
+	return rows
+}
+
+// allows applies a filter the slow way.
+func allows(f Filter, h *Hit) bool {
+	any := func(want []string, have ...string) bool {
+		for _, w := range want {
+			for _, x := range have {
+				if strings.EqualFold(w, x) {
+					return true
+				}
+			}
+		}
+		return len(want) == 0
+	}
+	t := &h.Tool
+	visibility := t.Visibility
+	if visibility == "" {
+		visibility = "public"
+	}
+	return any(f.Tags, t.Tags...) && any(f.Servers, t.Server) && any(f.Categories, h.Category) &&
+		any(f.Visibility, visibility) && any(f.Teams, t.Teams...) &&
+		(len(f.ExcludeTags) == 0 || !any(f.ExcludeTags, t.Tags...)) &&
+		(f.Integration == "" || f.Integration == "any" || strings.EqualFold(f.Integration, "MCP") == (t.Integration == "")) &&
+		(f.NamePattern == nil || f.NamePattern.MatchString(t.Name)) &&
+		strings.Contains(strings.ToLower(t.Description), strings.ToLower(f.DescriptionContains)) &&
+		(!f.HasExamples || len(t.Examples) > 0) && (f.Scope == nil || f.Scope(t))
+}
+
+var testWords = strings.Fields("read write file folder list issue pull request branch commit send message channel mail table row query search web page image weather city map time convert unit noun nowhere user token secret alert metric")
+
+func randomText(r *rand.Rand, n int, sep string) string {
+	var words []string
+	for range n {
+		words = append(words, testWords[int(math.Pow(r.Float64(), 1.5)*float64(len(testWords)))])
+	}
+	return strings.Join(words, sep)
+}
+
+func pick(r *rand.Rand, list ...string) []string {
+	var out []string
+	for _, x := range list {
+		if r.IntN(3) == 0 {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// randomIndex holds n random tools of several servers, one of them large,
+// and some without any.
+func randomIndex(t *testing.T, r *rand.Rand, n int) *Index {
+	by := map[string][]Tool{}
+	for i := range n {
+		server := []string{"", "alpha", "beta", "gamma", "gamma", "gamma", "gamma", "delta"}[r.IntN(8)]
+		name := fmt.Sprint(randomText(r, 1+r.IntN(3), "_"), "_", i)
+		if r.IntN(10) == 0 {
+			name += "_blank"
+		}
+		tl, err := Decode(server, tool(name, randomText(r, r.IntN(20), " "), pick(r, "owner", "path", "query")...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl.Tags, tl.Teams = pick(r, "Red", "green", "blue"), pick(r, "ops", "dev")
+		tl.Visibility = []string{"", "team", "Private"}[r.IntN(3)]
+		tl.Integration = []string{"", "REST"}[r.IntN(2)]
+		if r.IntN(3) == 0 {
+			tl.Examples = []Example{{Arguments: json.RawMessage(`{}`)}}
+		}
+		tl.Hidden = r.IntN(20) == 0
+		by[server] = append(by[server], tl)
+	}
+	ix := newIndex(t, Options{}, nil)
+	for server, tools := range by {
+		if _, err := ix.Replace(t.Context(), server, tools); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ix
+}
+
+func randomFilter(r *rand.Rand) (f Filter) {
+	for range r.IntN(3) {
+		switch r.IntN(10) {
+		case 0:
+			f.Tags = pick(r, "red", "GREEN", "none")
+		case 1:
+			f.ExcludeTags = pick(r, "RED", "blue")
+		case 2:
+			f.Servers = pick(r, "Alpha", "gamma", "nobody")
+		case 3:
+			f.Categories = pick(r, "files", "Communication", "Other")
+		case 4:
+			f.Visibility = pick(r, "public", "TEAM")
+		case 5:
+			f.Teams = pick(r, "OPS", "dev")
+		case 6:
+			f.NamePattern = regexp.MustCompile([]string{"^read", "_1", "mail|file", "^x"}[r.IntN(4)])
+		case 7:
+			f.DescriptionContains = []string{"File", "web page", "zzz"}[r.IntN(3)]
+		case 8:
+			f.HasExamples, f.Integration = true, []string{"", "any", "REST", "mcp"}[r.IntN(4)]
+		case 9:
+			f.Scope = func(t *Tool) bool { return len(t.Name)%2 == 0 }
+		}
+	}
+	return f
+}
+
+func TestSearchAgreesWithOracle(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	e := wordEmbedder{dims: 24}
+	for range 12 {
+		ix := randomIndex(t, r, 1+r.IntN(300))
+		attach(t, ix, e)
+		o := newOracle(t, ix, e)
+		for range 30 {
+			q := Query{
+				Text:   randomText(r, 1+r.IntN(6), " "),
+				Mode:   []Mode{Keyword, Semantic, Hybrid}[r.IntN(3)],
+				Filter: randomFilter(r),
+				Limit:  1 + r.IntN(20),
+			}
+			if r.IntN(4) == 0 {
+				least := r.Float64() / 2
+				q.MinScore = &least
+			}
+			checkSearch(t, o, q, e)
+		}
+	}
+}
+
+func checkSearch(t *testing.T, o *oracle, q Query, e Embedder) {
+	t.Helper()
+	res, err := o.ix.Search(t.Context(), q)
+	if err != nil {
+		if v, _ := e.EmbedQuery(t.Context(), q.Text); q.Mode == Semantic && isZero(v) {
+			return
+		}
+		t.Fatal(err)
+	}
+	want, all := o.search(t, q, e)
+	total := 0
+	for _, score := range all {
+		if score >= floorOf(q) {
+			total++
+		}
+	}
+	var got []oracleRow
+	for _, h := range res.Hits {
+		got = append(got, oracleRow{h.ID, h.Score, h.Tool.Server})
+	}
+	// Scores of vectors are sums of 32-bit numbers: rows that close may swap.
+	near := cmp.Comparer(func(a, b oracleRow) bool { return math.Abs(a.Score-b.Score) < 1e-6 })
+	if diff := cmp.Diff(want, got, near, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("query %+v: %s", q, diff)
+	}
+	for _, row := range got { // the right score for that tool, not only for that place
+		if exact, ok := all[row.ID]; !ok || math.Abs(exact-row.Score) > 1e-6 {
+			t.Fatalf("query %+v: tool %s scores %v, want %v (%v)", q, row.ID, row.Score, exact, ok)
+		}
+	}
+	if d := res.Total - total; d != 0 {
+		t.Fatalf("query %+v: total %d, want %d", q, res.Total, total)
+	}
+}
