@@ -27,25 +27,25 @@ const categoriesVersion = 1
 var descriptors = []descriptor{
 	{"AI & Models", "Language models, embeddings, prompts and agents", "llm model prompt embedding inference completion chatbot agent neural huggingface openai anthropic gpt reasoning thinking thought memory knowledge graph entity rag vector transcribe"},
 	{"Calendar & Tasks", "Events, meetings, to-do lists and projects", "calendar event meeting schedule appointment reminder task todo deadline project sprint board card kanban epic milestone availability jira asana trello linear clickup"},
-	{"Cloud & Infrastructure", "Servers, containers, clusters and deployments", "cloud server container cluster pod kubernetes docker deploy deployment instance vm virtual machine terraform aws azure gcp lambda serverless region network dns subnet node namespace helm ingress provision infrastructure vercel hosting"},
+	{"Cloud & Infrastructure", "Servers, containers, clusters and deployments", "cloud server container cluster kubeconfig kubernetes pod kubernetes docker deploy deployment instance vm virtual machine terraform aws azure gcp lambda serverless region network dns subnet node namespace helm ingress provision infrastructure vercel hosting"},
 	{"Commerce & Payments", "Orders, invoices, payments and products", "payment invoice order product price customer subscription checkout cart refund stripe paypal shop store coupon billing charge shopify inventory purchase shipping"},
 	{"Communication", "Mail, chat, messages and calls", "email mail message send chat channel slack discord teams sms telegram whatsapp inbox notification thread reply call voice conversation gmail twilio"},
 	{"Customers & Marketing", "Contacts, leads, campaigns and support", "crm contact lead deal campaign customer ticket support hubspot salesforce marketing audience newsletter sales company pipeline zendesk intercom seo keyword ads advertising"},
 	{"Data Processing", "Tables, transformations, charts and analysis", "data csv json table column row dataset transform analyze analysis analytics chart plot statistics aggregate parse spreadsheet excel sheet pivot visualization report metric dataframe xml"},
-	{"Databases", "Queries, schemas and records", "database sql query schema postgres mysql mongodb redis sqlite collection index record transaction table migration snowflake bigquery elasticsearch document aggregate supabase clickhouse"},
+	{"Databases", "Queries, schemas and records", "database sql query schema postgres mongodb atlas mysql mongodb redis sqlite collection index record transaction table migration snowflake bigquery elasticsearch document aggregate supabase clickhouse"},
 	{"Documents & Notes", "Pages, notes, documents and wikis", "document note page notion wiki pdf word markdown confluence block workspace notebook doc docx paragraph obsidian slide presentation template comment"},
 	{"Files", "Reading, writing and finding files and folders", "file folder directory path read write copy move delete rename upload download zip archive filesystem storage drive bucket s3 dropbox blob disk"},
 	{"Finance", "Markets, accounts and currencies", "stock market trading currency exchange crypto bitcoin wallet token price portfolio bank account balance ticker dividend earnings finance financial blockchain ethereum swap tax budget accounting"},
 	{"Health & Science", "Medicine, biology, chemistry and research papers", "health medical patient drug disease clinical protein gene genome molecule chemistry biology paper arxiv pubmed fitness nutrition medicine hospital research scientific journal"},
 	{"Home & Devices", "Devices, sensors and the home", "device sensor light thermostat home smart iot camera robot printer temperature switch room bluetooth mqtt appliance automation"},
 	{"Maps, Travel & Weather", "Places, routes, trips and weather", "map location place route geocode latitude longitude distance direction weather forecast flight hotel travel trip airport train booking city country restaurant address"},
-	{"Math & Time", "Calculations, units, dates and time zones", "calculate math number sum add multiply divide equation unit convert conversion time date timezone random average calculator arithmetic formula timestamp prime matrix integral"},
+	{"Math & Time", "Calculations, units, dates and time zones", "calculate math number sum add sum multiply divide equation unit convert conversion time date timezone random average calculator arithmetic formula timestamp prime matrix integral"},
 	{"Media", "Images, video, audio and design", "image video audio photo music song picture generate render resize youtube podcast speech figma design canvas color font playlist track spotify movie film icon animation svg screenshot 3d scene"},
 	{"Monitoring", "Logs, metrics, alerts and incidents", "log metric alert monitor monitoring incident dashboard trace error grafana sentry datadog prometheus health uptime performance observability exception span latency oncall"},
-	{"Search & Web", "Searching, browsing and reading the web", "web search url website browser page crawl scrape link html fetch news google bing http navigate click element tab screenshot wikipedia article rss domain"},
+	{"Search & Web", "Searching, browsing and reading the web", "web search url website browser playwright puppeteer selenium page crawl scrape link html fetch news google bing http navigate click element tab screenshot wikipedia article rss domain"},
 	{"Security & Identity", "Users, permissions, secrets and vulnerabilities", "security user permission role password secret token key auth authentication authorization login encrypt certificate vulnerability scan policy access identity oauth group threat malware compliance vault"},
 	{"Social & Games", "Social networks, games and sports", "post tweet twitter social follower like reddit instagram facebook linkedin game player team match score league sport character quest steam hashtag profile mastodon"},
-	{"Software Development", "Repositories, issues, builds and code", "code repository git github gitlab commit branch pull request merge issue build test debug compile function class package dependency pipeline workflow release lint symbol ide refactor diff fork api sdk ci"},
+	{"Software Development", "Repositories, issues, builds and code", "code repository git github gitlab postman gopls commit branch pull request merge issue build test debug compile function class package dependency pipeline workflow release lint symbol ide refactor diff fork api sdk ci"},
 	{"Text", "Writing, translating and transforming text", "text string translate language summarize sentence word character regex replace case encode decode hash base64 grammar spell format uuid translation sentiment"},
 }
 
@@ -88,8 +88,8 @@ func newCategorizer() *categorizer {
 var categoryFields = [fieldCount]float64{fieldName: 2, fieldTitle: 1, fieldDescription: 1, fieldServer: 1.5}
 
 // categoryFloor is the score below which a tool belongs nowhere: about one
-// rare word in its name.
-const categoryFloor = 4
+// rare word in its name and description.
+const categoryFloor = 3
 
 // derive returns the category of a tool by its terms.
 func (c *categorizer) derive(terms *bm25.Doc, v bm25.View) string {

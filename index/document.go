@@ -47,6 +47,7 @@ type analysed struct {
 	terms    bm25.Doc
 	twin     uint64 // equal for tools of the same normalised text
 	category string // effective
+	inputs   string // names of the top-level parameters, joined by spaces
 }
 
 // texts are the fields' texts of a tool; t.Raw gives the parameters.
@@ -88,7 +89,7 @@ func newDocument(t Tool, lex *bm25.Lexicon) *document {
 			c.Add(lex.Add(tok.Text), f, tok.Extra)
 		}
 	}
-	a := analysed{terms: c.Doc(), twin: twinHash(&fields)}
+	a := analysed{terms: c.Doc(), twin: twinHash(&fields), inputs: inputsOf(t.Raw)}
 	a.category = cmp.Or(t.Category, categorizing().derive(&a.terms, lex.View()))
 	return finishDocument(t, a)
 }
@@ -103,6 +104,15 @@ func finishDocument(t Tool, a analysed) *document {
 		folded:    analysis.Fold(t.Description),
 		analysed:  a,
 	}
+}
+
+func inputsOf(tool json.RawMessage) string {
+	var names []string
+	eachMember(member(member(tool, "inputSchema"), "properties"), func(name string, _ json.RawMessage) bool {
+		names = append(names, name)
+		return true
+	})
+	return strings.Join(names, " ")
 }
 
 // twinHash hashes what a tool says, but for its server's name, with spaces
@@ -153,11 +163,15 @@ const analysisVersion = analysis.Version<<8 | categoriesVersion
 
 // encode writes an analysis for the store:
 //
-//	twin (8 bytes, little-endian) | length of the category (uvarint) | category | terms as bm25.AppendDoc
+//	twin (8 bytes, little-endian) | category | inputs | terms as bm25.AppendDoc
+//
+// Both texts follow their length, a uvarint.
 func (a *analysed) encode(v bm25.View) []byte {
 	out := binary.LittleEndian.AppendUint64(nil, a.twin)
-	out = binary.AppendUvarint(out, uint64(len(a.category)))
-	out = append(out, a.category...)
+	for _, text := range []string{a.category, a.inputs} {
+		out = binary.AppendUvarint(out, uint64(len(text)))
+		out = append(out, text...)
+	}
 	return bm25.AppendDoc(out, &a.terms, v)
 }
 
@@ -169,13 +183,16 @@ func decodeAnalysis(data []byte, lex *bm25.Lexicon) (analysed, error) {
 		return a, errShortAnalysis
 	}
 	a.twin = binary.LittleEndian.Uint64(data)
-	n, size := binary.Uvarint(data[8:])
-	if size <= 0 || n > uint64(len(data)-8-size) {
-		return a, errShortAnalysis
+	data = data[8:]
+	for _, text := range []*string{&a.category, &a.inputs} {
+		n, size := binary.Uvarint(data)
+		if size <= 0 || n > uint64(len(data)-size) {
+			return a, errShortAnalysis
+		}
+		*text = string(data[size : size+int(n)])
+		data = data[size+int(n):]
 	}
-	data = data[8+size:]
-	a.category = string(data[:n])
-	terms, rest, err := bm25.DecodeDoc(data[n:], lex)
+	terms, rest, err := bm25.DecodeDoc(data, lex)
 	switch {
 	case err != nil:
 		return a, fmt.Errorf("decode analysis: %w", err)

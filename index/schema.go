@@ -10,7 +10,7 @@ import (
 const (
 	// MaxSchemaBytes and MaxSchemaDepth bound an input schema that may be
 	// used: past them its tool must not be called. The largest schema of the
-	// real servers measured has 60 KB.
+	// real servers looked at has 80 KB.
 	MaxSchemaBytes = 512 << 10
 	MaxSchemaDepth = 64
 )

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/tooldex/tooldex/index/analysis"
+	"github.com/tooldex/tooldex/index/bm25"
 )
 
 const (
@@ -68,6 +72,7 @@ func (r *search) neighbors(self uint32) []Neighbor {
 
 func (r *search) folded(rows []scored, self uint32) []Neighbor {
 	var out []Neighbor
+	ref := r.s.reference(self)
 	place := map[uint64]int{}
 	for _, row := range rows {
 		d := r.s.docs[row.doc]
@@ -79,7 +84,7 @@ func (r *search) folded(rows []scored, self uint32) []Neighbor {
 			continue
 		}
 		place[d.twin] = len(out)
-		n := Neighbor{Hit: r.s.hit(row.doc), Reason: r.reasonFor(self, row.doc)}
+		n := Neighbor{Hit: r.s.hit(row.doc), Reason: ref.reason(row.doc)}
 		n.Score = row.score
 		out = append(out, n)
 	}
@@ -89,18 +94,41 @@ func (r *search) folded(rows []scored, self uint32) []Neighbor {
 	return out
 }
 
-// reasonFor names what two tools share: text, inputs, rare words, category.
-func (r *search) reasonFor(a, b uint32) string {
-	x, y := r.s.docs[a], r.s.docs[b]
+// A reference is the tool that others are compared with.
+type reference struct {
+	s       *snapshot
+	doc     uint32
+	surface map[string]string // by term: the word of its text it came from
+}
+
+func (s *snapshot) reference(doc uint32) *reference {
+	ref := &reference{s: s, doc: doc, surface: map[string]string{}}
+	an := analyzers.Get().(*analysis.Analyzer)
+	defer analyzers.Put(an)
+	t := &s.docs[doc].tool
+	text := analysis.Bound(t.Name+" "+t.Title+" "+t.Description, analysis.MaxBytes)
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) }) {
+		for _, tok := range an.Tokens(word) {
+			if _, known := ref.surface[tok.Text]; !known {
+				ref.surface[tok.Text] = strings.ToLower(word)
+			}
+		}
+	}
+	return ref
+}
+
+// reason names what the reference shares with a tool: text, inputs, rare
+// words, category.
+func (ref *reference) reason(doc uint32) string {
+	x, y := ref.s.docs[ref.doc], ref.s.docs[doc]
 	if x.twin == y.twin {
-		return "same tool at another server"
+		return "same text"
 	}
 	var why []string
-	inputs, words := r.s.shared(a, b)
-	if len(inputs) > 0 {
+	if inputs := sharedInputs(x.inputs, y.inputs); len(inputs) > 0 {
 		why = append(why, "inputs "+strings.Join(inputs, ", "))
 	}
-	if len(words) > 0 {
+	if words := ref.words(y); len(words) > 0 {
 		why = append(why, "words "+strings.Join(words, ", "))
 	}
 	if x.category == y.category && x.category != otherCategory {
@@ -112,16 +140,40 @@ func (r *search) reasonFor(a, b uint32) string {
 	return "shares " + strings.Join(why, "; ")
 }
 
-// shared returns the rarest terms that both tools have as inputs, and those
-// that both have in name, title or description.
-func (s *snapshot) shared(a, b uint32) (inputs, words []string) {
-	x, y := &s.docs[a].terms, &s.docs[b].terms
-	const inText = 1<<fieldName | 1<<fieldTitle | 1<<fieldDescription
-	type common struct {
-		id    uint32
-		input bool
+func sharedInputs(a, b string) []string {
+	other := strings.Fields(b)
+	var out []string
+	for _, name := range strings.Fields(a) {
+		if len(out) < reasonTerms && slices.Contains(other, name) {
+			out = append(out, name)
+		}
 	}
-	var both []common
+	return out
+}
+
+// words are the rarest words that both tools have in name, title or
+// description, as the reference writes them.
+func (ref *reference) words(other *document) []string {
+	ids := sharedTerms(&ref.s.docs[ref.doc].terms, &other.terms)
+	df := ref.s.lexical.Stats().DF
+	slices.SortFunc(ids, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(df[a], df[b]), strings.Compare(ref.s.lexicon.Term(a), ref.s.lexicon.Term(b)))
+	})
+	var out []string
+	for _, id := range ids {
+		word := ref.surface[ref.s.lexicon.Term(id)]
+		if word != "" && !slices.Contains(out, word) && len(out) < reasonTerms {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// sharedTerms are the terms that both documents have in name, title or
+// description.
+func sharedTerms(x, y *bm25.Doc) []uint32 {
+	const text = 1<<fieldName | 1<<fieldTitle | 1<<fieldDescription
+	var out []uint32
 	for i, j := 0, 0; i < len(x.Terms) && j < len(y.Terms); {
 		switch c := cmp.Compare(x.Terms[i], y.Terms[j]); {
 		case c < 0:
@@ -129,27 +181,12 @@ func (s *snapshot) shared(a, b uint32) (inputs, words []string) {
 		case c > 0:
 			j++
 		default:
-			mask := x.Masks[i] & y.Masks[j]
-			text := x.Masks[i]&inText != 0 && y.Masks[j]&inText != 0
-			if mask&(1<<fieldParams) != 0 || text {
-				both = append(both, common{x.Terms[i], !text})
+			if x.Masks[i]&text != 0 && y.Masks[j]&text != 0 {
+				out = append(out, x.Terms[i])
 			}
 			i++
 			j++
 		}
 	}
-	df := s.lexical.Stats().DF
-	slices.SortFunc(both, func(p, q common) int {
-		return cmp.Or(cmp.Compare(df[p.id], df[q.id]), strings.Compare(s.lexicon.Term(p.id), s.lexicon.Term(q.id)))
-	})
-	for _, c := range both {
-		list := &words
-		if c.input {
-			list = &inputs
-		}
-		if len(*list) < reasonTerms {
-			*list = append(*list, s.lexicon.Term(c.id))
-		}
-	}
-	return inputs, words
+	return out
 }
