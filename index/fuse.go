@@ -170,9 +170,8 @@ func (r *search) keywordScores() {
 	if r.lexical.Upper == 0 {
 		return
 	}
-	scale := 1 / r.lexical.Upper
 	for d := range r.scores {
-		r.scores[d] *= scale
+		r.scores[d] /= r.lexical.Upper
 	}
 }
 

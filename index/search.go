@@ -290,6 +290,7 @@ func (r *search) row(c scored) Hit {
 	h.Score = c.score
 	if r.q.Explain {
 		e := r.explain(c.doc)
+		e.Score = c.score // the same sum, added up in another order
 		h.Explanation = &e
 	}
 	return h

@@ -1,0 +1,155 @@
+package index
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func named(t testing.TB) *Index {
+	return newIndex(t, Options{}, map[string][]json.RawMessage{
+		"github":  {tool("create_pull_request", "Open a pull request"), tool("search", "Find code"), tool("getFile", "Read one")},
+		"my.srv":  {tool("a.b", "dotted"), tool("search", "Find pages")},
+		"x__y":    {tool("z", "underscored")},
+		"x":       {tool("y__z", "underscored, too"), tool("v2", "a digit"), tool("say/hello", "a slash")},
+		"secrets": {tool("create_pull_request", "Hidden twin"), tool("launch_missile", "Hidden")},
+		"":        {tool("serverless/tool", "no server")},
+	})
+}
+
+// outsider may not see the server "secrets".
+func outsider(t *Tool) bool { return t.Server != "secrets" }
+
+func TestResolve(t *testing.T) {
+	ix := named(t)
+	id := Tool{Server: "github", Name: "search"}.ID()
+	for _, c := range []struct{ name, want string }{
+		{"github/search", "github/search "},
+		{id, "github/search "},
+		{"github__search", "github/search "},
+		{"github.search", "github/search "},
+		{"github:search", "github/search "},
+		{"my.srv.a.b", "my.srv/a.b "},
+		{"my.srv/a.b", "my.srv/a.b "},
+		{"x__y__z", "x/y__z x__y/z "},
+		{"x/say/hello", "x/say/hello "},
+		{"say/hello", "x/say/hello "},
+		{"serverless/tool", "serverless/tool "},
+		{"search", "github/search my.srv/search "},
+		{"create_pull_request", "github/create_pull_request "},
+		{"secrets/launch_missile", ""},
+		{"launch_missile", ""},
+		{"Search", ""},
+		{"", ""},
+		{"/", ""},
+	} {
+		if got := names(ix.Resolve(c.name, outsider)); got != c.want {
+			t.Errorf("%q: got %s, want %s", c.name, got, c.want)
+		}
+	}
+	if got := names(ix.Resolve("create_pull_request", nil)); got != "github/create_pull_request secrets/create_pull_request " {
+		t.Errorf("unscoped: got %s", got)
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	ix := named(t)
+	for _, c := range []struct{ name, want string }{
+		{"github/create_pull_reqest", "github/create_pull_request "},
+		{"createPullRequest", "github/create_pull_request "},
+		{"pull request", "github/create_pull_request "},
+		{"GITHUB/SERCH", "github/search "},
+		{"launch_missiles", ""},
+		{"qqqqqqqqqqqqqqqq", ""},
+		{"", ""},
+	} {
+		if got := names(ix.Suggest(c.name, outsider, 1)); got != c.want {
+			t.Errorf("%q: got %s, want %s", c.name, got, c.want)
+		}
+	}
+	if got := len(ix.Suggest("search", nil, 3)); got > 3 {
+		t.Errorf("got %d suggestions, want at most 3", got)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"kitten", "sitting", 3}, {"read", "raed", 2}, {"é", "e", 1}} {
+		if got := newGuess(c.a).distance([]rune(c.b)); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func TestExactNames(t *testing.T) {
+	ix := named(t)
+	for _, c := range []struct{ query, want string }{
+		{"search", "github/search my.srv/search "}, // nothing but a name
+		{"search the web for news", ""},
+		{"create_pull_request", "github/create_pull_request "},
+		{"please call create_pull_request for me", "github/create_pull_request "},
+		{"use `github/create_pull_request`.", "github/create_pull_request "},
+		{"use github__create_pull_request, please", "github/create_pull_request "},
+		{"(github:search)", "github/search "},
+		{"what does getFile do?", "github/getFile "},
+		{"compare v2 with v1", ""}, // a digit alone is no second part
+		{"run github/search and x/v2", "github/search x/v2 "},
+		{"launch_missile", ""}, // out of scope
+		{"secrets/launch_missile now", ""},
+		{"the getfile function", ""}, // case counts
+		{"x__y__z", "x/y__z x__y/z "},
+	} {
+		res, err := ix.Search(t.Context(), Query{Text: c.query, Mode: Keyword, Filter: Filter{Scope: outsider}, Explain: true, Limit: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var raised []Hit
+		for _, h := range res.Hits {
+			if h.Explanation.ExactName {
+				raised = append(raised, h)
+			}
+			if h.Explanation.ExactName != (h.Score >= .99) || h.Score != h.Explanation.Score {
+				t.Errorf("%q: %s scores %v, explained as %v", c.query, h.Tool.QualifiedName(), h.Score, h.Explanation.Score)
+			}
+		}
+		if got := sortedNames(raised); got != c.want {
+			t.Errorf("%q: raised %s, want %s", c.query, got, c.want)
+		}
+	}
+	p := DefaultParams()
+	p.ExactNames = false
+	if err := ix.SetParams(p); err != nil {
+		t.Fatal(err)
+	}
+	res, err := ix.Search(t.Context(), Query{Text: "getFile", Mode: Keyword})
+	if err != nil || res.Best >= .99 && len(res.Hits) > 1 {
+		t.Errorf("with the rule off: best %v, error %v", res.Best, err)
+	}
+}
+
+func sortedNames(hits []Hit) string {
+	list := strings.Fields(names(hits))
+	for i := range list {
+		for j := range list[:i] {
+			if list[i] < list[j] {
+				list[i], list[j] = list[j], list[i]
+			}
+		}
+	}
+	return strings.Join(append(list, ""), " ")
+}
+
+// A name in a query lifts a tool above those that fit better, and keeps their
+// order.
+func TestExactNameKeepsOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 100 {
+		a, b := r.Float64(), r.Float64()
+		if x, y := raised(a), raised(b); (a < b) != (x < y) || x < .99 || x > 1 {
+			t.Fatalf("raised(%v) = %v, raised(%v) = %v", a, x, b, y)
+		}
+	}
+}
