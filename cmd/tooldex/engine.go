@@ -37,6 +37,7 @@ type engineOptions struct {
 	online   bool     // with the servers; they start with engine.run
 	serving  bool     // for long: logs at the configured level
 	optional bool     // a configuration need not exist
+	reports  bool     // its result tells of the servers' failures: they are not logged as well
 	servers  []string // only these servers; nil means all
 	// listed is called after each listing of a server has been stored.
 	listed func(server string, d index.Diff, err error)
@@ -68,7 +69,7 @@ func (a *app) loadConfig(cmd *cobra.Command, optional bool) (*config.Config, err
 }
 
 func (a *app) engineFor(cmd *cobra.Command, cfg *config.Config, o engineOptions) (*engine, error) {
-	e := &engine{cfg: cfg, log: a.logger(cmd, cfg, o.serving)}
+	e := &engine{cfg: cfg, log: a.logger(cmd, cfg, o)}
 	if err := e.open(o); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
@@ -266,19 +267,22 @@ func (e *engine) close() error {
 	return errors.Join(errs...)
 }
 
-// logger writes to stderr. Commands that end soon log warnings only, unless
-// --log.level asks for more.
-func (a *app) logger(cmd *cobra.Command, cfg *config.Config, serving bool) *slog.Logger {
+// logger writes to stderr. Commands that end soon log warnings only, and those
+// that report on the servers errors only, unless --log.level asks for more.
+func (a *app) logger(cmd *cobra.Command, cfg *config.Config, o engineOptions) *slog.Logger {
 	level := slog.LevelWarn
+	if o.reports {
+		level = slog.LevelError
+	}
 	f := cmd.Flags().Lookup("log.level")
-	if serving || f != nil && f.Changed || os.Getenv("TOOLDEX_LOG_LEVEL") != "" {
+	if o.serving || f != nil && f.Changed || os.Getenv("TOOLDEX_LOG_LEVEL") != "" {
 		if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
 			level = slog.LevelInfo // the configuration has been checked
 		}
 	}
-	o := &slog.HandlerOptions{Level: level}
+	h := &slog.HandlerOptions{Level: level}
 	if cfg.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(a.err, o))
+		return slog.New(slog.NewJSONHandler(a.err, h))
 	}
-	return slog.New(slog.NewTextHandler(a.err, o))
+	return slog.New(slog.NewTextHandler(a.err, h))
 }

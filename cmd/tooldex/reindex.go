@@ -80,7 +80,7 @@ func (r *relister) listed(server string, d index.Diff, err error) {
 
 func (a *app) runReindex(cmd *cobra.Command, f *reindexFlags) error {
 	r := &relister{diffs: map[string]index.Diff{}, errs: map[string]error{}}
-	e, err := a.openEngine(cmd, engineOptions{online: true, servers: f.servers, listed: r.listed})
+	e, err := a.openEngine(cmd, engineOptions{online: true, reports: true, servers: f.servers, listed: r.listed})
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *app) relist(ctx context.Context, e *engine, r *relister, names []string
 				ctx, cancel := context.WithTimeout(ctx, timeout)
 				defer cancel()
 				l, err := e.set.Refresh(ctx, name)
-				rows[i] = r.row(name, len(l.Tools), err)
+				rows[i] = r.row(name, len(l.Tools), e.withReason(name, err))
 				mu.Lock()
 				defer mu.Unlock()
 				done++
@@ -152,6 +152,19 @@ func (a *app) relist(ctx context.Context, e *engine, r *relister, names []string
 		return ctx.Err()
 	})
 	return rows, err
+}
+
+// withReason adds to a wait that ended what the server's last failure was.
+func (e *engine) withReason(name string, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	for _, st := range e.set.Status() {
+		if st.Name == name && st.Error != "" {
+			return fmt.Errorf("no answer in time; last: %s", st.Error)
+		}
+	}
+	return errors.New("no answer in time")
 }
 
 func (r *relister) row(name string, tools int, err error) relisting {

@@ -57,7 +57,8 @@ func newRoot(a *app) *cobra.Command {
 // addCommands adds every subcommand.
 func (a *app) addCommands(root *cobra.Command) {
 	root.AddCommand(
-		a.serve(), a.search(), a.similar(), a.tools(), a.call(), a.reindex(), a.demo(),
+		a.serve(), a.search(), a.similar(), a.tools(), a.call(), a.reindex(),
+		a.importCommand(), a.status(), a.doctor(), a.demo(), a.index(), a.embed(),
 		a.eval(),
 		a.sampleServer(),
 		a.version(),

@@ -13,97 +13,100 @@ func system(env map[string]string) System {
 	return System{OS: "linux", Home: "/home/ann", Dir: "/work/shop", Getenv: func(n string) string { return env[n] }}
 }
 
-func TestReadEveryClient(t *testing.T) {
-	for _, k := range []struct {
-		name, client, file, text string
-		env                      map[string]string
-		want                     []Server
-		err                      string
-	}{
-		{
-			name: "claude desktop", client: "claude-desktop", file: "claude_desktop_config.json",
-			text: `{"globalShortcut":"","mcpServers":{"filesystem":{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/ann"]}}}`,
-			want: []Server{{Name: "filesystem", Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/home/ann"}}},
-		},
-		{
-			name: "claude code", client: "claude-code", file: ".claude.json",
-			text: `{"projects":{"/work/shop":{"mcpServers":{"local":{"type":"stdio","command":"srv","env":{"PORT":8080}}}},"/other":{"mcpServers":{"no":{"command":"x"}}}},
+// files are one of every client, as its documentation has it, and broken ones.
+var files = []struct {
+	name, client, file, text string
+	env                      map[string]string
+	want                     []Server
+	err                      string
+}{
+	{
+		name: "claude desktop", client: "claude-desktop", file: "claude_desktop_config.json",
+		text: `{"globalShortcut":"","mcpServers":{"filesystem":{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/ann"]}}}`,
+		want: []Server{{Name: "filesystem", Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/home/ann"}}},
+	},
+	{
+		name: "claude code", client: "claude-code", file: ".claude.json",
+		text: `{"projects":{"/work/shop":{"mcpServers":{"local":{"type":"stdio","command":"srv","env":{"PORT":8080}}}},"/other":{"mcpServers":{"no":{"command":"x"}}}},
 				"mcpServers":{"api":{"type":"http","url":"${API:-https://api.example.com}/mcp","headers":{"Authorization":"Bearer ${TOKEN}"}}}}`,
-			env: map[string]string{"TOKEN": "t"},
-			want: []Server{
-				{Name: "api", Type: "http", URL: "${API:-https://api.example.com}/mcp", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}},
-				{Name: "local", Command: "srv", Env: map[string]string{"PORT": "8080"}},
-			},
+		env: map[string]string{"TOKEN": "t"},
+		want: []Server{
+			{Name: "api", Type: "http", URL: "${API:-https://api.example.com}/mcp", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}},
+			{Name: "local", Command: "srv", Env: map[string]string{"PORT": "8080"}},
 		},
-		{
-			name: "cursor", client: "cursor", file: ".cursor/mcp.json",
-			text: `{"mcpServers":{"gh":{"command":"${userHome}/bin/gh-mcp","args":["--root","${workspaceFolder}"],"env":{"TOKEN":"${env:GH}"}},"sse":{"url":"https://x.example/sse"}}}`,
-			want: []Server{
-				{Name: "gh", Command: "/home/ann/bin/gh-mcp", Args: []string{"--root", "DIR"}, Env: map[string]string{"TOKEN": "${env:GH}"}, Disabled: true, Notes: []string{"set GH, then remove disabled"}},
-				{Name: "sse", URL: "https://x.example/sse"},
-			},
+	},
+	{
+		name: "cursor", client: "cursor", file: ".cursor/mcp.json",
+		text: `{"mcpServers":{"gh":{"command":"${userHome}/bin/gh-mcp","args":["--root","${workspaceFolder}"],"env":{"TOKEN":"${env:GH}"}},"sse":{"url":"https://x.example/sse"}}}`,
+		want: []Server{
+			{Name: "gh", Command: "/home/ann/bin/gh-mcp", Args: []string{"--root", "DIR"}, Env: map[string]string{"TOKEN": "${env:GH}"}, Disabled: true, Notes: []string{"set GH, then remove disabled"}},
+			{Name: "sse", URL: "https://x.example/sse"},
 		},
-		{
-			name: "vs code", client: "vscode", file: ".vscode/mcp.json",
-			text: `{ // servers of this folder
+	},
+	{
+		name: "vs code", client: "vscode", file: ".vscode/mcp.json",
+		text: `{ // servers of this folder
 				"inputs": [{"type":"promptString","id":"api-key","password":true}],
 				"servers": {"perplexity": {"type":"stdio","command":"npx","args":["-y","server-perplexity"],"env":{"KEY":"${input:api-key}"},"envFile":".env"},
 				"fetch": {"type":"http","url":"https://api.example.com/mcp"},}, }`,
-			want: []Server{
-				{Name: "fetch", Type: "http", URL: "https://api.example.com/mcp"},
-				{Name: "perplexity", Command: "npx", Args: []string{"-y", "server-perplexity"}, Env: map[string]string{"KEY": "${API_KEY}"}, Disabled: true,
-					Notes: []string{"its envFile .env is not read: put the variables into env", "asks for an input: set API_KEY, then remove disabled"}},
-			},
+		want: []Server{
+			{Name: "fetch", Type: "http", URL: "https://api.example.com/mcp"},
+			{Name: "perplexity", Command: "npx", Args: []string{"-y", "server-perplexity"}, Env: map[string]string{"KEY": "${API_KEY}"}, Disabled: true,
+				Notes: []string{"its envFile .env is not read: put the variables into env", "asks for an input: set API_KEY, then remove disabled"}},
 		},
-		{
-			name: "vs code settings", client: "vscode", file: "settings.json",
-			text: `{"editor.tabSize":4,"projects":[1],"servers":"x","mcp":{"servers":{"a":{"command":"b"}}}}`,
-			want: []Server{{Name: "a", Command: "b"}},
+	},
+	{
+		name: "vs code settings", client: "vscode", file: "settings.json",
+		text: `{"editor.tabSize":4,"projects":[1],"servers":"x","mcp":{"servers":{"a":{"command":"b"}}}}`,
+		want: []Server{{Name: "a", Command: "b"}},
+	},
+	{
+		name: "windsurf", client: "windsurf", file: "mcp_config.json",
+		text: `{"mcpServers":{"figma":{"serverUrl":"https://f.example/mcp","headers":{"API":"k"},"disabled":true,"disabledTools":["x"]}}}`,
+		want: []Server{{Name: "figma", URL: "https://f.example/mcp", Headers: map[string]string{"API": "k"}, Disabled: true}},
+	},
+	{
+		name: "codex", client: "codex", file: "config.toml",
+		text: "model = \"x\"\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"-y\", \"docs\"]\nenv = { \"A\" = \"b\" }\ntool_timeout_sec = 90\n" +
+			"[mcp_servers.figma]\nurl = \"https://f.example/mcp\"\nbearer_token_env_var = \"FIGMA\"\nhttp_headers = { \"X-R\" = \"eu\" }\nenv_http_headers = { \"X-K\" = \"KEY\" }\nenabled = false\n",
+		env: map[string]string{"FIGMA": "f", "KEY": "k"},
+		want: []Server{
+			{Name: "docs", Command: "npx", Args: []string{"-y", "docs"}, Env: map[string]string{"A": "b"}, Timeout: "1m30s"},
+			{Name: "figma", Type: "http", URL: "https://f.example/mcp", Headers: map[string]string{"X-R": "eu", "X-K": "${KEY}", "Authorization": "Bearer ${FIGMA}"}, Disabled: true},
 		},
-		{
-			name: "windsurf", client: "windsurf", file: "mcp_config.json",
-			text: `{"mcpServers":{"figma":{"serverUrl":"https://f.example/mcp","headers":{"API":"k"},"disabled":true,"disabledTools":["x"]}}}`,
-			want: []Server{{Name: "figma", URL: "https://f.example/mcp", Headers: map[string]string{"API": "k"}, Disabled: true}},
+	},
+	{
+		name: "gemini", client: "gemini", file: "settings.json",
+		text: `{"theme":"x","mcp":{"allowed":["a"]},"mcpServers":{"py":{"command":"python","args":["-m","srv"],"cwd":"./x","timeout":15000,"trust":true},"h":{"httpUrl":"http://localhost:3000/mcp"},"s":{"url":"http://localhost:3000/sse"}}}`,
+		want: []Server{
+			{Name: "h", Type: "http", URL: "http://localhost:3000/mcp"},
+			{Name: "py", Command: "python", Args: []string{"-m", "srv"}, Cwd: "./x", Timeout: "15s"},
+			{Name: "s", Type: "sse", URL: "http://localhost:3000/sse"},
 		},
-		{
-			name: "codex", client: "codex", file: "config.toml",
-			text: "model = \"x\"\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"-y\", \"docs\"]\nenv = { \"A\" = \"b\" }\ntool_timeout_sec = 90\n" +
-				"[mcp_servers.figma]\nurl = \"https://f.example/mcp\"\nbearer_token_env_var = \"FIGMA\"\nhttp_headers = { \"X-R\" = \"eu\" }\nenv_http_headers = { \"X-K\" = \"KEY\" }\nenabled = false\n",
-			env: map[string]string{"FIGMA": "f", "KEY": "k"},
-			want: []Server{
-				{Name: "docs", Command: "npx", Args: []string{"-y", "docs"}, Env: map[string]string{"A": "b"}, Timeout: "1m30s"},
-				{Name: "figma", Type: "http", URL: "https://f.example/mcp", Headers: map[string]string{"X-R": "eu", "X-K": "${KEY}", "Authorization": "Bearer ${FIGMA}"}, Disabled: true},
-			},
-		},
-		{
-			name: "gemini", client: "gemini", file: "settings.json",
-			text: `{"theme":"x","mcp":{"allowed":["a"]},"mcpServers":{"py":{"command":"python","args":["-m","srv"],"cwd":"./x","timeout":15000,"trust":true},"h":{"httpUrl":"http://localhost:3000/mcp"},"s":{"url":"http://localhost:3000/sse"}}}`,
-			want: []Server{
-				{Name: "h", Type: "http", URL: "http://localhost:3000/mcp"},
-				{Name: "py", Command: "python", Args: []string{"-m", "srv"}, Cwd: "./x", Timeout: "15s"},
-				{Name: "s", Type: "sse", URL: "http://localhost:3000/sse"},
-			},
-		},
-		{
-			name: "zed", client: "zed", file: "settings.json",
-			text: `// Zed settings
+	},
+	{
+		name: "zed", client: "zed", file: "settings.json",
+		text: `// Zed settings
 				{"context_servers":{"new":{"source":"custom","command":"srv","args":["a"],"env":{"K":"${v}"}},"old":{"command":{"path":"prog","args":["x"],"env":{"E":"1"}},"settings":{}},"ext":{"settings":{}},"web":{"url":"https://z.example/mcp"}}}`,
-			want: []Server{
-				{Name: "ext", Disabled: true, Notes: []string{"has neither command nor url (an extension of the client provides it)"}},
-				{Name: "new", Command: "srv", Args: []string{"a"}, Env: map[string]string{"K": "${v}"}},
-				{Name: "old", Command: "prog", Args: []string{"x"}, Env: map[string]string{"E": "1"}},
-				{Name: "web", URL: "https://z.example/mcp"},
-			},
+		want: []Server{
+			{Name: "ext", Disabled: true, Notes: []string{"has neither command nor url (an extension of the client provides it)"}},
+			{Name: "new", Command: "srv", Args: []string{"a"}, Env: map[string]string{"K": "${v}"}},
+			{Name: "old", Command: "prog", Args: []string{"x"}, Env: map[string]string{"E": "1"}},
+			{Name: "web", URL: "https://z.example/mcp"},
 		},
-		{name: "empty", file: "mcp.json", text: "\n"},
-		{name: "no servers", file: "mcp.json", text: `{"a":1}`},
-		{name: "unknown placeholder", client: "vscode", file: "mcp.json", text: `{"servers":{"a":{"command":"x","args":["${command:pick}"]}}}`,
-			want: []Server{{Name: "a", Command: "x", Args: []string{"{command:pick}"}, Disabled: true, Notes: []string{"${command:pick} means nothing outside the client: replace it, then remove disabled"}}}},
-		{name: "broken json", file: "mcp.json", text: `{"mcpServers":`, err: "hujson: line 1, column 15: parsing value: unexpected EOF"},
-		{name: "wrong type", file: "mcp.json", text: `{"mcpServers":[]}`, err: "mcpServers: a array is not what belongs there"},
-		{name: "wrong entry", file: "mcp.json", text: `{"mcpServers":{"a":{"command":"x","args":"y"}}}`, err: `server "a": args: a string is not what belongs there`},
-		{name: "broken toml", file: "c.toml", text: "a = 1\nb =\n", err: "line 2: toml: unexpected character U+000A at start of value"},
-	} {
+	},
+	{name: "empty", file: "mcp.json", text: "\n"},
+	{name: "no servers", file: "mcp.json", text: `{"a":1}`},
+	{name: "unknown placeholder", client: "vscode", file: "mcp.json", text: `{"servers":{"a":{"command":"x","args":["${command:pick}"]}}}`,
+		want: []Server{{Name: "a", Command: "x", Args: []string{"{command:pick}"}, Disabled: true, Notes: []string{"${command:pick} means nothing outside the client: replace it, then remove disabled"}}}},
+	{name: "broken json", file: "mcp.json", text: `{"mcpServers":`, err: "hujson: line 1, column 15: parsing value: unexpected EOF"},
+	{name: "wrong type", file: "mcp.json", text: `{"mcpServers":[]}`, err: "mcpServers: a array is not what belongs there"},
+	{name: "wrong entry", file: "mcp.json", text: `{"mcpServers":{"a":{"command":"x","args":"y"}}}`, err: `server "a": args: a string is not what belongs there`},
+	{name: "broken toml", file: "c.toml", text: "a = 1\nb =\n", err: "line 2: toml: unexpected character U+000A at start of value"},
+}
+
+func TestReadEveryClient(t *testing.T) {
+	for _, k := range files {
 		t.Run(k.name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, filepath.FromSlash(k.file))
@@ -207,6 +210,7 @@ func TestPlan(t *testing.T) {
 			{Name: "me3", Command: "npx", Args: []string{"mcp-remote", "http://127.0.0.1:7420/mcp"}},
 			{Name: "me4", Command: "go", Args: []string{"run", "./cmd/tooldex", "serve"}},
 			{Name: "me5", Command: `C:\bin\Tooldex.exe`},
+			{Name: "sample", Command: "tooldex", Args: []string{"sample-server"}},
 			{Name: "empty"},
 		}},
 		{Location{"zed", "z.json"}, []Server{
@@ -226,6 +230,7 @@ func TestPlan(t *testing.T) {
 		"cursor|my server!|my-server|add|",
 		"cursor||me|skip|is tooldex itself", "cursor||me2|skip|is tooldex itself", "cursor||me3|skip|is tooldex itself",
 		"cursor||me4|skip|is tooldex itself", "cursor||me5|skip|is tooldex itself",
+		"cursor||sample|add|",
 		"cursor||empty|skip|has neither command nor url",
 		"zed||same|skip|already there as my-server",
 		"zed|git|git-zed|add|another server has this name",
@@ -283,31 +288,6 @@ func TestAppend(t *testing.T) {
 		if out, err := Append([]byte(bad), add); err == nil {
 			t.Errorf("%q: got %s", bad, out)
 		}
-	}
-}
-
-func TestSaveKeepsBackups(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "new", "tooldex.yaml")
-	for i, want := range []string{"", path + ".bak", path + ".bak.1"} {
-		backup, err := Save(path, []byte{byte('0' + i)})
-		if err != nil || backup != want {
-			t.Fatalf("save %d: got %q, %v, want %q", i, backup, err, want)
-		}
-		if want == "" {
-			continue
-		}
-		if b, err := os.ReadFile(backup); err != nil || string(b) != string(rune('0'+i-1)) {
-			t.Errorf("backup %d: got %q, %v", i, b, err)
-		}
-	}
-	if b, err := os.ReadFile(path); err != nil || string(b) != "2" {
-		t.Errorf("got %q, %v", b, err)
-	}
-	if left, _ := filepath.Glob(path + ".tmp-*"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	if _, err := Save(filepath.Dir(path), nil); err == nil {
-		t.Error("saving over a folder succeeded")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -119,8 +120,11 @@ func (s Server) connection() string {
 }
 
 // isTooldex tells whether the server is a tooldex: the program, or an address
-// where one listens on this machine.
+// where one listens on this machine. Its sample server is a server like any.
 func (s Server) isTooldex(listen string) bool {
+	if slices.Contains(s.Args, "sample-server") {
+		return false
+	}
 	if program(s.Command) == "tooldex" || listens(s.URL, listen) {
 		return true
 	}

@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -146,63 +142,4 @@ func mapping(top *yaml.Node, key string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	top.Content = append(top.Content, &name, n)
 	return n
-}
-
-// Save replaces the file at path with text, readable by its owner only as it
-// may hold secrets. What was there is kept beside it; Save returns that
-// copy's path, "" if there was nothing.
-func Save(path string, text []byte) (backup string, err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
-	old, err := os.ReadFile(path)
-	switch {
-	case err == nil:
-		if backup, err = keep(path, old); err != nil {
-			return "", err
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", err
-	}
-	return backup, replace(path, text)
-}
-
-// keep writes old beside path under the first free name.
-func keep(path string, old []byte) (string, error) {
-	for n := 0; ; n++ {
-		backup := path + ".bak"
-		if n > 0 {
-			backup = fmt.Sprintf("%s.%d", backup, n)
-		}
-		f, err := os.OpenFile(backup, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		_, err = f.Write(old)
-		return backup, errors.Join(err, f.Sync(), f.Close())
-	}
-}
-
-// replace writes path through a temporary file in the same folder, so that a
-// crash leaves the old file or the new one. A link is followed: people keep
-// their settings elsewhere.
-func replace(path string, text []byte) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/embed"
+	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/config"
+)
+
+const doctorHelp = `Check the configuration, the state folder, the embedder, and every server by
+starting it and listing its tools. What is wrong is printed with the command or
+change that mends it; the exit code is 1 then.
+
+--repair moves a damaged state folder's files aside, so that the next reindex
+builds them anew; counts of past calls and first-seen dates are lost then.`
+
+const doctorExample = `  tooldex doctor
+  tooldex doctor --server github --timeout 20s
+  tooldex doctor --repair`
+
+// doctorFlags are the flags of doctor.
+type doctorFlags struct {
+	servers []string
+	timeout time.Duration
+	repair  bool
+}
+
+func (a *app) doctor() *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{Use: "doctor", Short: "Find out what is wrong and what mends it", Long: doctorHelp, Example: doctorExample, Args: cobra.NoArgs}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&f.servers, "server", nil, "of the servers check only this `server`; can be repeated")
+	fs.DurationVar(&f.timeout, "timeout", time.Minute, "give up on a server after this `time`")
+	fs.BoolVar(&f.repair, "repair", false, "move damaged files of the state folder aside")
+	must(cmd.RegisterFlagCompletionFunc("server", a.completeServers))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd, &f) }
+	return cmd
+}
+
+// A finding is one thing that was checked.
+type finding struct {
+	What   string `json:"what"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func (a *app) runDoctor(cmd *cobra.Command, f *doctorFlags) error {
+	cfg, findings := a.checkConfig(cmd)
+	if cfg == nil {
+		return a.showFindings(findings)
+	}
+	findings = append(findings, a.checkState(cmd.Context(), cfg, f.repair)...)
+	findings = append(findings, checkEmbedder(cmd.Context(), cfg))
+	servers, err := a.checkServers(cmd, cfg, f)
+	if err != nil {
+		return err
+	}
+	return a.showFindings(append(findings, servers...))
+}
+
+func (a *app) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
+	cfg, err := a.loadConfig(cmd, false)
+	if err != nil {
+		remedy := ""
+		if h := new(hinted); errors.As(err, h) && errors.Is(err, config.ErrNone) {
+			remedy = h.hint
+		} else {
+			remedy = "mend what is named, line by line"
+		}
+		return nil, []finding{{"configuration", false, err.Error(), remedy}}
+	}
+	out := []finding{{"configuration", true, fmt.Sprintf("%s, %s", cfg.Path, plural(len(cfg.Servers), "server")), ""}}
+	if len(cfg.Servers) == 0 {
+		out[0].OK, out[0].Remedy = false, "take over the servers of your clients with \"tooldex import --write\""
+	}
+	for _, key := range cfg.Unbuilt {
+		out = append(out, finding{"setting", true, key + " does nothing yet", ""})
+	}
+	return cfg, out
+}
+
+// checkState verifies the state folder, in a child process as damage to its
+// pages may end the one that looks.
+func (a *app) checkState(ctx context.Context, cfg *config.Config, repair bool) []finding {
+	dir := cfg.State
+	if err := writable(dir); err != nil {
+		return []finding{{"state folder", false, fmt.Sprintf("%s: %v", dir, err), "make it writable, or choose another with --state"}}
+	}
+	problems, err := childCheck(ctx, dir)
+	if err != nil {
+		problems = append(problems, index.Problem{File: dir, What: err.Error(), Remedy: "tooldex doctor --repair"})
+	}
+	if len(problems) == 0 {
+		return []finding{{"state folder", true, dir + ": every file is sound", ""}}
+	}
+	if repair {
+		return repaired(dir)
+	}
+	var out []finding
+	for _, p := range problems {
+		out = append(out, finding{"state folder", false, p.File + ": " + p.What, orDefault(p.Remedy, "tooldex doctor --repair")})
+	}
+	return out
+}
+
+// writable makes the folder if need be and writes a file into it.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return plainCause(err)
+	}
+	f, err := os.CreateTemp(dir, "doctor-*.tmp")
+	if err != nil {
+		return plainCause(err)
+	}
+	_, err = f.WriteString("writable?")
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// childCheck runs "index check" in a child process.
+func childCheck(ctx context.Context, dir string) ([]index.Problem, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, self, "index", "check", "--json", "--config", os.DevNull, "--state", dir)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	runErr := cmd.Run()
+	var problems []index.Problem
+	if err := json.Unmarshal(stdout.Bytes(), &problems); err != nil {
+		first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
+		return nil, fmt.Errorf("its check ended early: %s", orDefault(first, fmt.Sprint(runErr)))
+	}
+	return problems, nil
+}
+
+// repaired moves the files of the state folder aside.
+func repaired(dir string) []finding {
+	aside := ""
+	for n := 1; ; n++ {
+		aside = filepath.Join(dir, fmt.Sprintf("damaged-%d", n))
+		err := os.Mkdir(aside, 0o700)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return []finding{{"state folder", false, fmt.Sprintf("make %s: %v", aside, plainCause(err)), "make the folder writable"}}
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	moved := 0
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
+		if rerr := os.Rename(filepath.Join(dir, entry.Name()), filepath.Join(aside, entry.Name())); rerr != nil {
+			err = errors.Join(err, rerr)
+			continue
+		}
+		moved++
+	}
+	if err != nil {
+		return []finding{{"state folder", false, fmt.Sprintf("move files to %s: %v", aside, err), "stop every running tooldex, then \"tooldex doctor --repair\""}}
+	}
+	return []finding{{"state folder", true, fmt.Sprintf("%s moved to %s; counts of past calls and first-seen dates are lost", plural(moved, "damaged file"), aside), "tooldex reindex"}}
+}
+
+func checkEmbedder(ctx context.Context, cfg *config.Config) finding {
+	const what = "embedding"
+	if cfg.Embedding.Provider == embed.None {
+		return finding{what, true, "none: search by words only", ""}
+	}
+	e := &engine{cfg: cfg}
+	defer e.close() // it was only asked
+	if _, err := e.openEmbedders(); err != nil {
+		return finding{what, false, err.Error(), "mend the embedding section of " + cfg.Path}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	h := embed.Check(ctx, e.emb.(embed.Embedder))
+	if h.Problem != "" {
+		return finding{what, false, strings.TrimSpace(h.Provider + " " + h.Model + ": " + h.Problem), "see the embedding section of " + cfg.Path}
+	}
+	detail := fmt.Sprintf("%s, %d dimensions", orDefault(h.Identity, h.Provider), h.Dims)
+	if h.Latency > 0 {
+		detail += fmt.Sprintf(", %s a text", h.Latency.Round(100*time.Microsecond))
+	}
+	return finding{what, true, detail, ""}
+}
+
+// checkServers starts every server and lists its tools, all at once. What
+// they list is not stored.
+func (a *app) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctorFlags) ([]finding, error) {
+	probe := *cfg
+	probe.State = "" // in memory: the doctor changes nothing
+	probe.Embedding = config.Embedding{Provider: embed.None}
+	r := &relister{diffs: map[string]index.Diff{}, errs: map[string]error{}}
+	e, err := a.engineFor(cmd, &probe, engineOptions{online: true, reports: true, servers: f.servers, listed: r.listed})
+	if err != nil {
+		return nil, err
+	}
+	names := f.servers
+	if names == nil {
+		for _, s := range cfg.Servers {
+			names = append(names, s.Spec.Name)
+		}
+	}
+	rows, err := a.relist(cmd.Context(), e, r, names, f.timeout)
+	if err = errors.Join(err, e.close()); err != nil {
+		return nil, err
+	}
+	var out []finding
+	for _, row := range rows {
+		out = append(out, serverFindings(row)...)
+	}
+	for _, name := range cfg.Disabled {
+		out = append(out, finding{"server " + name, true, "disabled", ""})
+	}
+	return out, nil
+}
+
+func serverFindings(row relisting) []finding {
+	what := "server " + row.Server
+	if row.Error != "" {
+		return []finding{{what, false, row.Error, "mend mcpServers." + row.Server + ", then \"tooldex reindex --server " + row.Server + "\""}}
+	}
+	out := []finding{{what, true, plural(row.Tools, "tool"), ""}}
+	for _, w := range row.Warnings {
+		out = append(out, finding{what, true, "warning: " + w, ""})
+	}
+	return out
+}
+
+func (a *app) showFindings(findings []finding) error {
+	bad := 0
+	for _, f := range findings {
+		if !f.OK {
+			bad++
+		}
+	}
+	if a.json {
+		if err := a.print(map[string]any{"ok": bad == 0, "findings": findings}); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range findings {
+			mark := "ok   "
+			if !f.OK {
+				mark = "FAIL "
+			}
+			a.say("%s %s: %s", mark, f.What, strings.ReplaceAll(f.Detail, "\n", "\n      "))
+			if f.Remedy != "" {
+				a.say("      → %s", f.Remedy)
+			}
+		}
+	}
+	if bad > 0 {
+		return errReported
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/index/atomicfile"
+	"github.com/tooldex/tooldex/internal/clients"
+	"github.com/tooldex/tooldex/internal/config"
+)
+
+const importHelp = `Show the MCP servers that your other clients have configured, and with --write
+take them over into the tooldex configuration, keeping a copy of the old one.
+Clients: Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Codex, Gemini
+CLI, Zed; --from reads one more file in any of their formats.
+
+No secret is shown: values of variables and headers are left out, and what
+looks like a key is hidden. Entries that are tooldex itself are left out; a
+name that is taken gets the client's name added. A server whose variables are
+not set is taken over as disabled.`
+
+const importExample = `  tooldex import
+  tooldex import --client cursor --client vscode --write
+  tooldex import --from ./mcp.json --config ./tooldex.yaml --write`
+
+// importFlags are the flags of import.
+type importFlags struct {
+	clients []string
+	from    []string
+	write   bool
+}
+
+func (a *app) importCommand() *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{Use: "import", Short: "Take over the servers of your MCP clients", Long: importHelp, Example: importExample, Args: cobra.NoArgs}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&f.clients, "client", nil, "only this `client`; can be repeated ("+strings.Join(sortedKeys(clients.Names), ", ")+")")
+	fs.StringSliceVar(&f.from, "from", nil, "read this `file` instead; can be repeated")
+	fs.BoolVar(&f.write, "write", false, "write them into the tooldex configuration")
+	must(cmd.RegisterFlagCompletionFunc("client", words(sortedKeys(clients.Names)...)))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		for _, c := range f.clients {
+			if clients.Names[c] == "" {
+				return usagef(cmd, "--client %q: want some of %s", c, strings.Join(sortedKeys(clients.Names), ", "))
+			}
+		}
+		return a.runImport(cmd, &f)
+	}
+	return cmd
+}
+
+// A target is the tooldex configuration to write into.
+type target struct {
+	path   string
+	text   []byte // "" if there is no file yet
+	have   []clients.Server
+	listen string
+}
+
+func (a *app) runImport(cmd *cobra.Command, f *importFlags) error {
+	t, err := importTarget(cmd)
+	if err != nil {
+		return err
+	}
+	found, problems := a.findServers(f)
+	plan := clients.MakePlan(found, t.have, t.listen)
+	backup := ""
+	added := plan.Added()
+	if f.write && len(added) > 0 {
+		if backup, err = t.write(added); err != nil {
+			return hint(fmt.Errorf("write %s: %w", t.path, err), "choose another file with --config")
+		}
+	}
+	if err := a.showPlan(plan, t, f.write, backup); err != nil {
+		return err
+	}
+	for _, p := range problems {
+		a.note("warning: %v", p)
+	}
+	if len(problems) > 0 && len(plan.Rows) == 0 {
+		return hint(errors.New("no server could be read"), "see the files that the warnings name")
+	}
+	return nil
+}
+
+// importTarget reads the configuration that cmd's flags name; a file that
+// does not exist yet is fine.
+func importTarget(cmd *cobra.Command) (*target, error) {
+	path, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return nil, err
+	}
+	if path == "" {
+		path = os.Getenv("TOOLDEX_CONFIG")
+	}
+	if path == "" {
+		found, err := config.Find("")
+		switch {
+		case errors.Is(err, config.ErrNone):
+			path = config.UserFile()
+		case err != nil:
+			return nil, err
+		default:
+			path = found
+		}
+	}
+	t := &target{path: path, listen: "127.0.0.1:7420"}
+	t.text, err = os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, plainCause(err))
+	}
+	if t.have, err = clients.Have(t.text); err != nil {
+		return nil, hint(fmt.Errorf("configuration %s: %w", path, err), "mend the file, then see \"tooldex doctor\"")
+	}
+	if c, err := config.Load(config.Options{Path: path}); err == nil {
+		t.listen = c.Listen // a file that does not check yet has the usual address
+	}
+	return t, nil
+}
+
+// plainCause is a file error without operation and path.
+func plainCause(err error) error {
+	if pe := new(fs.PathError); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// findServers reads the files of the chosen clients. What cannot be read is a
+// problem of that file alone.
+func (a *app) findServers(f *importFlags) (found []clients.Found, problems []error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		problems = append(problems, fmt.Errorf("find home folder: %w", err))
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		problems = append(problems, fmt.Errorf("find working folder: %w", err))
+	}
+	system := clients.System{OS: runtime.GOOS, Home: home, Dir: dir, Getenv: os.Getenv}
+	places := system.Files()
+	if len(f.from) > 0 {
+		places = nil
+		for _, path := range f.from {
+			places = append(places, clients.Location{Path: path})
+		}
+	}
+	for _, l := range places {
+		if l.Client != "" && len(f.clients) > 0 && !slices.Contains(f.clients, l.Client) {
+			continue
+		}
+		if l.Client == "" && len(f.clients) == 1 {
+			l.Client = f.clients[0]
+		}
+		servers, err := system.Read(l)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && len(f.from) == 0:
+		case err != nil:
+			problems = append(problems, err)
+		case len(servers) > 0:
+			found = append(found, clients.Found{Location: l, Servers: servers})
+		case len(f.from) > 0:
+			problems = append(problems, fmt.Errorf("%s: it has no servers", l.Path))
+		}
+	}
+	return found, problems
+}
+
+// write adds servers to the configuration and returns the path of the copy of
+// what was there, "" if there was nothing.
+func (t *target) write(servers []clients.Server) (backup string, err error) {
+	text, err := clients.Append(t.text, servers)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
+		return "", err
+	}
+	if t.text != nil {
+		if backup, err = keep(t.path, t.text); err != nil {
+			return "", err
+		}
+	}
+	path := t.path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // people link their settings to another folder
+	}
+	return backup, atomicfile.Write(path, func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(text))
+		return err
+	})
+}
+
+// keep writes old beside path under the first free name.
+func keep(path string, old []byte) (string, error) {
+	for n := 0; ; n++ {
+		backup := path + ".bak"
+		if n > 0 {
+			backup = fmt.Sprintf("%s.%d", backup, n)
+		}
+		f, err := os.OpenFile(backup, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.Write(old)
+		return backup, errors.Join(err, f.Sync(), f.Close())
+	}
+}
+
+// An importRow is a plan's row as JSON: without anything secret.
+type importRow struct {
+	Name     string   `json:"name"`
+	Was      string   `json:"was,omitempty"`
+	Client   string   `json:"client"`
+	File     string   `json:"file"`
+	Summary  string   `json:"summary"`
+	Secrets  []string `json:"variables_and_headers,omitempty"`
+	Action   string   `json:"action"`
+	Why      string   `json:"why,omitempty"`
+	Disabled bool     `json:"disabled,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+}
+
+func (a *app) showPlan(plan clients.Plan, t *target, written bool, backup string) error {
+	added := len(plan.Added())
+	written = written && added > 0
+	if a.json {
+		rows := []importRow{}
+		for _, r := range plan.Rows {
+			rows = append(rows, importRow{
+				Name: r.Name, Was: r.Was, Client: r.From.Client, File: r.From.Path, Summary: r.Summary(), Secrets: r.Secrets(),
+				Action: r.Action, Why: r.Why, Disabled: r.Disabled, Notes: r.Notes,
+			})
+		}
+		return a.print(map[string]any{"config": t.path, "servers": rows, "written": written, "backup": backup})
+	}
+	if len(plan.Rows) == 0 {
+		a.say("No MCP servers found in the places where your clients keep them.")
+		return nil
+	}
+	g := &grid{head: []string{"server", "from", "take over", "command or address"}}
+	for _, r := range plan.Rows {
+		g.add(r.Name, orDefault(clients.Names[r.From.Client], filepath.Base(r.From.Path)), decision(r), summary(r))
+	}
+	a.show(g)
+	for _, r := range plan.Rows {
+		for _, n := range r.Notes {
+			a.say("%s: %s", r.Name, n)
+		}
+	}
+	a.say("")
+	switch {
+	case added == 0:
+		a.say("Nothing to take over: %s has all of them.", t.path)
+	case !written:
+		a.say("%s to take over. \"tooldex import --write\" writes them into %s.", plural(added, "server"), t.path)
+	default:
+		a.say("%s written to %s. \"tooldex reindex\" lists their tools.", plural(added, "server"), t.path)
+		if backup != "" {
+			a.say("What was there is kept in %s.", backup)
+		}
+	}
+	return nil
+}
+
+// decision is a row's action in words.
+func decision(r clients.Row) string {
+	switch {
+	case r.Action == clients.Skip:
+		return "no: " + r.Why
+	case r.Disabled && r.Was != "":
+		return "disabled, was " + r.Was
+	case r.Disabled:
+		return "disabled"
+	case r.Was != "":
+		return "yes, was " + r.Was
+	}
+	return "yes"
+}
+
+// summary is a row's connection with the names of what is not shown.
+func summary(r clients.Row) string {
+	s := r.Summary()
+	if hidden := r.Secrets(); len(hidden) > 0 {
+		s += " (with " + strings.Join(hidden, ", ") + ")"
+	}
+	return s
+}

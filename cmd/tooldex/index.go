@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/index"
+)
+
+const dumpHelp = `Print what the lexical index holds as JSON: each tool's terms by field and
+their lengths, document frequencies, average lengths and parameters. Any score
+can be recomputed from it.`
+
+const checkHelp = `Verify every file of the state folder without changing it. Problems are printed
+with what to do about them; the exit code is 1 then.`
+
+func (a *app) index() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "index", Short: "Look into the index and check its files",
+		Example: "  tooldex index dump > index.json\n  tooldex index check",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef(cmd, "command %q: unknown%s", "index "+args[0], suggestion(cmd, args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "dump", Short: "Print the terms of every tool as JSON", Long: dumpHelp, Args: cobra.NoArgs,
+		Example: "  tooldex index dump --json > index.json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, err := a.openEngine(cmd, engineOptions{optional: true})
+			if err != nil {
+				return err
+			}
+			return errors.Join(e.ix.Dump(a.out), e.close())
+		},
+	}, &cobra.Command{
+		Use: "check", Short: "Verify the files of the state folder", Long: checkHelp, Args: cobra.NoArgs,
+		Example: "  tooldex index check\n  tooldex index check --json --state ./state",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runCheck(cmd) },
+	})
+	return cmd
+}
+
+func (a *app) runCheck(cmd *cobra.Command) error {
+	cfg, err := a.loadConfig(cmd, true)
+	if err != nil {
+		return err
+	}
+	problems, err := index.Check(cfg.State)
+	if err != nil {
+		return fmt.Errorf("check %s: %w", cfg.State, err)
+	}
+	switch {
+	case a.json:
+		if problems == nil {
+			problems = []index.Problem{}
+		}
+		err = a.print(problems)
+	case len(problems) == 0:
+		a.say("%s: no problem found", cfg.State)
+	default:
+		g := &grid{head: []string{"file", "problem", "what to do"}}
+		for _, p := range problems {
+			g.add(p.File, p.What, p.Remedy)
+		}
+		a.show(g)
+	}
+	if err == nil && len(problems) > 0 {
+		return errReported
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/index"
+)
+
+const statusHelp = `Show the configuration, the state folder, what is stored of each server, the
+vectors, and whether a tooldex is serving on the configured address. No server
+is started; "tooldex doctor" does that.`
+
+const statusExample = `  tooldex status
+  tooldex status --json`
+
+func (a *app) status() *cobra.Command {
+	cmd := &cobra.Command{Use: "status", Short: "Show what is configured and stored", Long: statusHelp, Example: statusExample, Args: cobra.NoArgs}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		e, err := a.openEngine(cmd, engineOptions{optional: true})
+		if err != nil {
+			return err
+		}
+		defer e.close() // nothing was written
+		r := statusReport{
+			Version: buildVersion(), Config: e.cfg.Path, Disabled: nonNil(e.cfg.Disabled), Unbuilt: e.cfg.Unbuilt,
+			Index: e.ix.Status(), Embedding: e.cfg.Embedding.Provider, Listen: e.cfg.Listen,
+			Serving: serving(cmd.Context(), e.cfg.Listen),
+		}
+		for _, s := range e.cfg.Servers {
+			r.Configured = append(r.Configured, s.Spec.Name)
+		}
+		if a.json {
+			return a.print(r)
+		}
+		a.showStatus(&r)
+		return nil
+	}
+	return cmd
+}
+
+// statusReport is everything that status tells.
+type statusReport struct {
+	Version    string       `json:"version"`
+	Config     string       `json:"config"`
+	Configured []string     `json:"configured"`
+	Disabled   []string     `json:"disabled"`
+	Unbuilt    []string     `json:"unbuilt,omitempty"`
+	Embedding  string       `json:"embedding"`
+	Listen     string       `json:"listen"`
+	Serving    *readyAnswer `json:"serving"`
+	Index      index.Status `json:"index"`
+}
+
+// readyAnswer is what a serving tooldex says on /readyz.
+type readyAnswer struct {
+	Ready   bool           `json:"ready"`
+	Tools   int            `json:"tools"`
+	Problem string         `json:"problem,omitempty"`
+	Servers map[string]int `json:"servers,omitempty"`
+}
+
+// serving asks whether a tooldex answers on listen; nil if none does.
+func serving(ctx context.Context, listen string) *readyAnswer {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listen+"/readyz", nil)
+	if err != nil {
+		return nil
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer res.Body.Close()
+	var r readyAnswer
+	if json.NewDecoder(res.Body).Decode(&r) != nil {
+		return nil // another program
+	}
+	return &r
+}
+
+func (a *app) showStatus(r *statusReport) {
+	line := func(name, format string, args ...any) { a.say("%-14s %s", name, fmt.Sprintf(format, args...)) }
+	st := &r.Index
+	line("configuration", "%s", orDefault(r.Config, "none (\"tooldex import --write\" makes one)"))
+	line("state folder", "%s (%s)", orDefault(st.Dir, "in memory"), humanize.IBytes(uint64(max(st.Bytes, 0))))
+	hidden := ""
+	if st.Hidden > 0 {
+		hidden = fmt.Sprintf(", %d hidden", st.Hidden)
+	}
+	line("tools", "%d searchable%s, generation %d", st.Tools, hidden, st.Generation)
+	line("embedding", "%s", r.Embedding)
+	for _, m := range st.Models {
+		line("", "%s", modelLine(&m))
+	}
+	switch s := r.Serving; {
+	case s == nil:
+		line("serving", "nothing answers on %s", r.Listen)
+	default:
+		line("serving", "on http://%s/mcp, %d tools, servers: %s", r.Listen, s.Tools, states(s.Servers))
+	}
+	if st.Problem != "" {
+		line("problem", "%s", st.Problem)
+	}
+	if len(st.Pending) > 0 {
+		line("not written", "%s", strings.Join(st.Pending, ", "))
+	}
+	if len(r.Unbuilt) > 0 {
+		line("does nothing", "%s", strings.Join(r.Unbuilt, ", "))
+	}
+	a.showServers(r)
+}
+
+func modelLine(m *index.ModelStatus) string {
+	s := fmt.Sprintf("%s, %s, %d of %d vectors", m.Model, m.Role, m.Vectors, m.Wanted)
+	if m.Graph != "" {
+		s += ", " + m.Graph
+	}
+	if m.Error != "" {
+		s += ", last error: " + m.Error
+	}
+	return s
+}
+
+// states writes the numbers of servers by state.
+func states(count map[string]int) string {
+	var out []string
+	for _, state := range sortedKeys(count) {
+		out = append(out, fmt.Sprintf("%d %s", count[state], state))
+	}
+	return orDefault(strings.Join(out, ", "), "none")
+}
+
+func (a *app) showServers(r *statusReport) {
+	g := &grid{head: []string{"server", "tools", "hidden", "listed", "note"}, numbers: []int{1, 2}}
+	stored := map[string]bool{}
+	for _, s := range r.Index.Servers {
+		stored[s.Name] = true
+		note := ""
+		if n := len(s.Warnings); n > 0 {
+			note = plural(n, "warning") + ": " + s.Warnings[0]
+		}
+		if r.Config != "" && !slices.Contains(r.Configured, s.Name) {
+			note = "not in the configuration"
+		}
+		g.add(s.Name, fmt.Sprint(s.Tools), fmt.Sprint(s.Hidden), ago(s.Listed), note)
+	}
+	for _, name := range r.Configured {
+		if !stored[name] {
+			g.add(name, "", "", "never", "\"tooldex reindex\" lists it")
+		}
+	}
+	for _, name := range r.Disabled {
+		g.add(name, "", "", "", "disabled")
+	}
+	if len(g.rows) > 0 {
+		a.say("")
+		a.show(g)
+	}
+}
+
+// ago is a time in words.
+func ago(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return humanize.Time(t)
+}
