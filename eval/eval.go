@@ -10,6 +10,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -133,6 +134,9 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error, 
 func rank(ctx context.Context, ix searcher, q labels.Query, o Options) (QueryResult, error) {
 	out := QueryResult{ID: q.ID, Text: q.Text, Kind: q.Kind, Relevant: q.Relevant}
 	res, err := ix.Search(ctx, index.Query{Text: q.Text, Mode: o.Mode, Limit: o.Limit})
+	if errors.Is(err, index.ErrNoVectors) {
+		return unanswered(out, o, err), nil
+	}
 	if err != nil {
 		return out, err
 	}
@@ -150,6 +154,16 @@ func rank(ctx context.Context, ix searcher, q labels.Query, o Options) (QueryRes
 		out.Metrics = metric.Score(q.Relevant, out.tools(), o.K)
 	}
 	return out, nil
+}
+
+// unanswered is a query whose text has no vector, in a mode that needs one: a
+// client gets an error, so no tool is found.
+func unanswered(q QueryResult, o Options, err error) QueryResult {
+	q.Mode, q.Degraded = o.Mode, err.Error()
+	if len(q.Relevant) > 0 {
+		q.Metrics = metric.Score(q.Relevant, nil, o.K)
+	}
+	return q
 }
 
 // rows appends the hits that are not among the first rows yet.
@@ -175,7 +189,8 @@ func timeQueries(ctx context.Context, ix searcher, qs []labels.Query, o Options)
 	for i := -min(warm, n); i < n; i++ {
 		q := qs[max(i, -i)*(len(qs)-1)/max(1, n)]
 		start := time.Now()
-		if _, err := ix.Search(ctx, index.Query{Text: q.Text, Mode: o.Mode, Limit: o.Limit}); err != nil {
+		_, err := ix.Search(ctx, index.Query{Text: q.Text, Mode: o.Mode, Limit: o.Limit})
+		if err != nil && !errors.Is(err, index.ErrNoVectors) {
 			return Latency{}, fmt.Errorf("query %s: %w", q.ID, err)
 		}
 		if i >= 0 {

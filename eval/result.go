@@ -1,7 +1,8 @@
 package eval
 
 import (
-	"fmt"
+	"cmp"
+	"errors"
 	"sort"
 	"time"
 
@@ -29,10 +30,11 @@ type SetResult struct {
 	Queries      int                           `json:"queries"`
 	Unanswerable int                           `json:"unanswerable"` // of the queries; they count for claims only
 	Tools        int                           `json:"tools"`
-	Mode         index.Mode                    `json:"mode"`            // that answered
-	Model        string                        `json:"model,omitempty"` // identity of the vectors
-	Reason       string                        `json:"reason,omitempty"`
-	Skipped      int                           `json:"skipped,omitempty"` // lines that lenient reading passed over
+	Mode         index.Mode                    `json:"mode"`               // that answered
+	Model        string                        `json:"model,omitempty"`    // identity of the vectors
+	Degraded     int                           `json:"degraded,omitempty"` // queries that got less than the mode asked for
+	Reason       string                        `json:"reason,omitempty"`   // why the first of them did
+	Skipped      int                           `json:"skipped,omitempty"`  // lines that lenient reading passed over
 	Metrics      map[string]float64            `json:"metrics"`
 	Intervals    map[string]stat.Interval      `json:"intervals"` // 95 %, bootstrap over queries
 	Kinds        map[string]map[string]float64 `json:"kinds,omitempty"`
@@ -169,16 +171,26 @@ func averageKinds(names []string, kinds map[string][]metric.Values) map[string]m
 	return out
 }
 
-// identify says which mode and vectors answered. Figures of two modes must
-// not be averaged, so queries that differ in it are an error.
+// identify says which mode and vectors answered most queries, and how many
+// got less than was asked for.
 func (r *SetResult) identify() error {
-	first := r.PerQuery[0]
-	r.Mode, r.Model, r.Reason = first.Mode, first.Model, first.Degraded
+	count := map[index.Mode]int{}
 	for _, q := range r.PerQuery {
-		if q.Mode != r.Mode {
-			return fmt.Errorf("query %s was answered in %s mode and query %s in %s mode (%s%s): is the embedder healthy?",
-				first.ID, first.Mode, q.ID, q.Mode, first.Degraded, q.Degraded)
+		count[q.Mode]++
+		if q.Degraded != "" {
+			r.Degraded++
+			r.Reason = cmp.Or(r.Reason, q.Degraded)
+		} else {
+			r.Model = q.Model
 		}
+	}
+	for mode, n := range count {
+		if n > count[r.Mode] || n == count[r.Mode] && mode < r.Mode {
+			r.Mode = mode
+		}
+	}
+	if r.Mode == index.Semantic && r.Degraded == len(r.PerQuery) {
+		return errors.New(r.Reason)
 	}
 	return nil
 }

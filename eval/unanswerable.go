@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/eval/metric"
@@ -53,6 +54,9 @@ func ask(ctx context.Context, ix searcher, q labels.Query, gone map[string]bool,
 		q.Relevant = nil
 	}
 	res, err := ix.Search(ctx, query)
+	if errors.Is(err, index.ErrNoVectors) {
+		return QueryResult{Relevant: q.Relevant}.Outcome(), nil
+	}
 	if err != nil {
 		return metric.Outcome{}, err
 	}

@@ -143,8 +143,8 @@ func printSet(w io.Writer, s *eval.SetResult) {
 	if !s.Calibrated {
 		parts = append(parts, "no thresholds for this mode and model: no weak-match figures")
 	}
-	if s.Reason != "" {
-		parts = append(parts, "degraded: "+s.Reason)
+	if s.Degraded > 0 {
+		parts = append(parts, fmt.Sprintf("%d degraded: %s", s.Degraded, s.Reason))
 	}
 	if s.Skipped > 0 {
 		parts = append(parts, fmt.Sprintf("%d lines skipped", s.Skipped))

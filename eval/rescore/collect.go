@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -107,11 +108,11 @@ func (c *Collector) pool(ctx context.Context, q labels.Query) (map[string]bool, 
 	}
 	for _, m := range modes {
 		res, err := c.ix.Search(ctx, index.Query{Text: q.Text, Mode: m, Limit: c.depth})
+		if errors.Is(err, index.ErrNoVectors) {
+			continue // the text has no vector: the lexical arm decides alone
+		}
 		if err != nil {
 			return nil, err
-		}
-		if res.Degraded {
-			return nil, fmt.Errorf("query %s: %s search degraded: %s", q.ID, m, res.Reason)
 		}
 		for _, h := range res.Hits {
 			pool[labels.Key(h.Tool)] = true
