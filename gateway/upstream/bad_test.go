@@ -198,7 +198,7 @@ func TestExitDuringCall(t *testing.T) {
 }
 
 func TestServerErrors(t *testing.T) {
-	connections(t, func(t *testing.T, version string, spec func(*rawServer) Spec) {
+	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		s := start(t, Options{}, spec(&rawServer{Version: version}))
 		_, err := s.Call(within(t, 10*time.Second), Request{Server: "raw", Tool: "error", Retries: 2, Idempotent: true})
 		wantError(t, err, "call raw/error: no such thing")

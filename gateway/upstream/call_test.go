@@ -16,7 +16,7 @@ import (
 )
 
 func TestProgress(t *testing.T) {
-	connections(t, func(t *testing.T, version string, spec func(*rawServer) Spec) {
+	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		r := &rawServer{Version: version}
 		s := start(t, Options{}, spec(r))
 		var got []string
@@ -35,7 +35,7 @@ func TestProgress(t *testing.T) {
 }
 
 func TestCancelReachesTheServer(t *testing.T) {
-	connections(t, func(t *testing.T, version string, spec func(*rawServer) Spec) {
+	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		r := &rawServer{Version: version}
 		s := start(t, Options{}, spec(r))
 		mustCall(t, s, "raw", "exact")
@@ -79,7 +79,7 @@ func TestDeadline(t *testing.T) {
 }
 
 func TestInputRequests(t *testing.T) {
-	connections(t, func(t *testing.T, version string, spec func(*rawServer) Spec) {
+	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		s := start(t, Options{}, spec(&rawServer{Version: version}))
 		got := mustCall(t, s, "raw", "ask")
 		if want := `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"m","x-unknown":1}}},"requestState":"s\u0000tate"}`; string(got.Raw) != want {

@@ -55,6 +55,7 @@ type dialer struct {
 	garbage         func(text string) // called for text that is no MCP
 	connectTimeout  time.Duration
 	discoverTimeout time.Duration
+	listenPause     time.Duration
 }
 
 // An era is what is known of the protocol that a server speaks.

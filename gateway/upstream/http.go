@@ -40,6 +40,7 @@ type httpLink struct {
 	changed  func()      // the list of tools may have changed
 	doubt    func(error) // the session should be opened again
 	patience time.Duration
+	pause    time.Duration   // before a listen stream is opened again
 	ctx      context.Context // of every request
 	cancel   context.CancelFunc
 
@@ -51,7 +52,7 @@ type httpLink struct {
 }
 
 func newHTTPLink(t *tap, d dialer, changed func(), doubt func(error)) *httpLink {
-	l := &httpLink{tap: t, spec: d.spec, changed: changed, doubt: doubt, patience: d.discoverTimeout}
+	l := &httpLink{tap: t, spec: d.spec, changed: changed, doubt: doubt, patience: d.discoverTimeout, pause: d.listenPause}
 	l.origin, _ = url.Parse(d.spec.URL) // checked by NewSet
 	l.base = http.DefaultTransport.(*http.Transport).Clone()
 	l.ctx, l.cancel = context.WithCancel(context.Background())

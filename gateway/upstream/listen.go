@@ -9,12 +9,9 @@ import (
 	"time"
 )
 
-// A listen stream that ends is opened again after listenMin, doubled up to
-// listenMax for as long as the streams are shorter than listenMax.
-const (
-	listenMin = time.Second
-	listenMax = time.Minute
-)
+// listenMax bounds the pause before a listen stream is opened again, which
+// doubles for as long as the streams are shorter than it.
+const listenMax = time.Minute
 
 // A listenStream is the body of subscriptions/listen. The SDK opens it once;
 // when it ends, as any proxy will end it, the stream opens the next one under
@@ -30,7 +27,7 @@ type listenStream struct {
 }
 
 func newListenStream(l *httpLink, x *exchange, req *http.Request, body io.ReadCloser) *listenStream {
-	s := &listenStream{link: l, x: x, req: req, delay: listenMin}
+	s := &listenStream{link: l, x: x, req: req, delay: l.pause}
 	s.take(body)
 	return s
 }
@@ -67,7 +64,7 @@ func (s *listenStream) Close() error { return s.events.Close() }
 func (s *listenStream) reopen() error {
 	s.events.body.Close()
 	if time.Since(s.opened) > listenMax {
-		s.delay = listenMin
+		s.delay = s.link.pause
 	}
 	timer := time.NewTimer(s.delay)
 	defer timer.Stop()

@@ -28,6 +28,7 @@ type process struct {
 	stdin  *os.File
 	stdout *os.File
 	exited chan struct{} // closed once the server itself has ended
+	heard  chan struct{} // closed at the end of stderr
 	errs   *os.File
 	stderr *tail
 
@@ -46,7 +47,7 @@ func startProcess(sp Spec, log *slog.Logger) (*process, error) {
 			return nil, fmt.Errorf("working folder %q: not a folder that can be entered: correct cwd", sp.Cwd)
 		}
 	}
-	p := &process{exited: make(chan struct{}), stderr: &tail{}}
+	p := &process{exited: make(chan struct{}), heard: make(chan struct{}), stderr: &tail{}}
 	p.cmd = exec.Command(path, sp.Args...)
 	p.cmd.Err = nil // a path relative to this folder is what the operator wrote
 	p.cmd.Dir = sp.Cwd
@@ -97,7 +98,10 @@ func (p *process) start(log *slog.Logger) (err error) {
 	if err := p.group.started(p.cmd); err != nil {
 		log.Warn("children of the server may outlive it", "error", err)
 	}
-	p.wg.Go(func() { p.stderr.copy(p.errs, log) })
+	p.wg.Go(func() {
+		defer close(p.heard)
+		p.stderr.copy(p.errs, log)
+	})
 	p.wg.Go(func() {
 		p.cmd.Wait() // its error is in ProcessState
 		close(p.exited)
@@ -111,9 +115,9 @@ func (p *process) start(log *slog.Logger) (err error) {
 func (p *process) stop() {
 	p.stopOnce.Do(func() {
 		p.stdin.Close()
-		if !p.gone(leaveGrace) {
+		if !ended(p.exited, leaveGrace) {
 			p.group.terminate()
-			if !p.gone(termGrace) {
+			if !ended(p.exited, termGrace) {
 				p.group.kill()
 			}
 		}
@@ -128,11 +132,12 @@ func (p *process) stop() {
 	})
 }
 
-func (p *process) gone(within time.Duration) bool {
+// ended waits for ch to be closed, for a time.
+func ended(ch <-chan struct{}, within time.Duration) bool {
 	t := time.NewTimer(within)
 	defer t.Stop()
 	select {
-	case <-p.exited:
+	case <-ch:
 		return true
 	case <-t.C:
 		return false
@@ -145,6 +150,7 @@ func (p *process) end() error {
 	select {
 	case <-p.exited:
 		text = "the server exited (" + p.cmd.ProcessState.String() + ")"
+		ended(p.heard, exitGrace)
 	default:
 	}
 	if last := p.stderr.last(); last != "" {

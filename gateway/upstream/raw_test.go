@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -24,10 +25,16 @@ import (
 // runs as.
 const rawEnv = "TOOLDEX_TEST_RAW_SERVER"
 
+// hostEnv names the file that runHost writes.
+const hostEnv = "TOOLDEX_TEST_HOST"
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(rawEnv); path != "" {
 		runRaw(path)
 		return
+	}
+	if path := os.Getenv(hostEnv); path != "" {
+		runHost(path)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -57,6 +64,7 @@ type rawServer struct {
 	Stream   bool       // over HTTP: answers are event streams
 	Session  bool       // over HTTP: sessions are required
 	Listen   bool       // offers listChanged
+	Stubborn bool       // does not end with stdin
 
 	mu       sync.Mutex
 	log      []string // methods received, or whole messages of interest
@@ -191,6 +199,13 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 		os.Exit(7)
 	case "pid":
 		reply(fmt.Sprintf(`{"content":[],"structuredContent":{"pid":%d}}`, os.Getpid()))
+	case "spawn":
+		child := exec.Command("sleep", "1000")
+		if err := child.Start(); err != nil {
+			refuse(-32603, err.Error())
+			return
+		}
+		reply(fmt.Sprintf(`{"content":[],"structuredContent":{"pid":%d,"child":%d}}`, os.Getpid(), child.Process.Pid))
 	case "hang":
 		if p.Meta.Token != nil {
 			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":0}}`, p.Meta.Token))
@@ -251,6 +266,9 @@ func runRaw(path string) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
+			if r.Stubborn {
+				select {}
+			}
 			return
 		}
 		go r.handle(context.Background(), line, send)
@@ -292,6 +310,7 @@ func (r *rawServer) streamable(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	current := fmt.Sprintf("s%d", r.sessions)
 	r.mu.Unlock()
+	r.note(fmt.Sprintf("HEADER %s %s", m.Method, headerText(req.Header)))
 	switch {
 	case req.Method == http.MethodDelete:
 		r.note("DELETE " + session)
@@ -310,7 +329,6 @@ func (r *rawServer) streamable(w http.ResponseWriter, req *http.Request) {
 	case m.Method == "initialize" && r.Session:
 		w.Header().Set("Mcp-Session-Id", current)
 	}
-	r.note(fmt.Sprintf("HEADER %s %s", m.Method, headerText(req.Header)))
 	if _, text, ok := strings.Cut(string(m.Params), `"name":"http-`); ok {
 		status, _ := strconv.Atoi(text[:3])
 		w.WriteHeader(status)

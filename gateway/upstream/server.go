@@ -20,7 +20,7 @@ const (
 
 	shortestRefresh = 30 * time.Second       // whatever ttlMs a server gives
 	debounce        = 250 * time.Millisecond // for list_changed
-	startSlot       = 5 * time.Second        // a server that is slower than this lets the next one start
+	startSlot       = 2 * time.Second        // a server that is slower than this lets the next one start
 	steady          = 10 * time.Second       // a connection that lasted this long begins a new back-off
 	patience        = 5 * time.Second        // a call waits for an attempt to connect that is nearer than this
 	retireTime      = time.Minute            // calls under way may go on this long on a connection in doubt
@@ -164,6 +164,7 @@ func (s *server) connect(ctx context.Context, known *era) (*conn, time.Duration,
 	d := dialer{
 		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
 		connectTimeout: s.o.ConnectTimeout, discoverTimeout: s.o.DiscoverTimeout,
+		listenPause: s.o.listenPause,
 	}
 	c, err := d.dial(ctx, *known)
 	if err != nil {

@@ -27,6 +27,8 @@ type Options struct {
 	DiscoverTimeout time.Duration       // for an answer to server/discover; 0 means 10 s
 	ListTimeout     time.Duration       // of one listing, all pages; 0 means 1 min
 	Starts          int                 // servers started at the same moment; 0 means 8
+
+	listenPause time.Duration // before a stream of changes is opened again; 0 means 1 s
 }
 
 func (o Options) withDefaults() Options {
@@ -43,6 +45,7 @@ func (o Options) withDefaults() Options {
 	o.ConnectTimeout = orDuration(o.ConnectTimeout, 2*time.Minute)
 	o.DiscoverTimeout = orDuration(o.DiscoverTimeout, 10*time.Second)
 	o.ListTimeout = orDuration(o.ListTimeout, time.Minute)
+	o.listenPause = orDuration(o.listenPause, time.Second)
 	if o.Starts <= 0 {
 		o.Starts = 8
 	}

@@ -259,7 +259,7 @@ func (l *stdioLink) tooLong(id jsonrpc.ID) {
 func (l *stdioLink) ended(cause error) {
 	silent := cause == nil
 	if silent {
-		l.proc.gone(exitGrace)
+		ended(l.proc.exited, exitGrace)
 		cause = l.proc.end()
 	} else {
 		l.proc.group.kill()
