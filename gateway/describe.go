@@ -101,28 +101,6 @@ func (g *Gateway) describe(hit index.Hit) (*description, error) {
 	}, nil
 }
 
-// A toolObject is what of an upstream's tool object is shown or obeyed.
-type toolObject struct {
-	OutputSchema json.RawMessage `json:"outputSchema"`
-	Annotations  json.RawMessage `json:"annotations"`
-
-	// input is the verbatim schema, or one that allows any object where the
-	// upstream's is missing or no object.
-	input json.RawMessage
-}
-
-func (g *Gateway) object(hit index.Hit) (toolObject, error) {
-	raw, err := g.ix.Raw(hit.ID)
-	if err != nil {
-		return toolObject{}, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
-	}
-	obj := toolObject{input: index.InputSchema(raw).JSON}
-	if err := json.Unmarshal(raw, &obj); err != nil {
-		return toolObject{}, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
-	}
-	return obj, nil
-}
-
 func metricsOf(m index.Metrics) *toolMetrics {
 	out := &toolMetrics{Total: m.Total}
 	if m.Total > 0 {

@@ -90,7 +90,7 @@ func (g *Gateway) prepare(raw json.RawMessage) (*execution, error) {
 	if g.opts.SkipValidation {
 		return x, nil
 	}
-	return x, g.check(x.name, obj.input, arguments)
+	return x, g.check(x.name, obj, arguments)
 }
 
 func (g *Gateway) timeout(server string, ms int) time.Duration {
@@ -133,19 +133,6 @@ func (a *args) misplaced(raw json.RawMessage, err error) error {
 		return err
 	}
 	return &callError{msg: e.msg, hint: e.hint + `; the tool's own arguments go inside "arguments"`}
-}
-
-// repeatable reports whether the annotations claim that running twice is the
-// same as running once.
-func (o toolObject) repeatable() bool {
-	var a struct {
-		ReadOnly   bool `json:"readOnlyHint"`
-		Idempotent bool `json:"idempotentHint"`
-	}
-	if len(o.Annotations) == 0 || json.Unmarshal(o.Annotations, &a) != nil {
-		return false
-	}
-	return a.ReadOnly || a.Idempotent
 }
 
 func (g *Gateway) request(x *execution, c caller) upstream.Request {

@@ -72,7 +72,7 @@ type Gateway struct {
 	log     *slog.Logger
 	tools   map[string]metaTool
 	server  *mcp.Server
-	schemas *schemaCache
+	objects *objectCache
 	metrics *metrics
 	about   aboutServers
 
@@ -92,7 +92,7 @@ func New(ix *index.Index, calls Caller, o Options) *Gateway {
 	o = o.withDefaults()
 	g := &Gateway{
 		ix: ix, calls: calls, opts: o, log: o.Logger,
-		schemas: newSchemaCache(),
+		objects: newObjectCache(),
 	}
 	g.aborted, g.abort = context.WithCancelCause(context.Background())
 	g.metrics = newMetrics(ix, o.Status)

@@ -46,11 +46,11 @@ func (g *Gateway) Handler() http.Handler {
 func (g *Gateway) mcpHandler() http.Handler {
 	server := func(*http.Request) *mcp.Server { return g.server }
 	stateless := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, Logger: g.log,
+		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, Logger: quiet(g.log),
 		DisableLocalhostProtection: true, // checkHost does it for every path
 	})
 	sessions := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-		SessionTimeout: sessionTimeout, MaxRequestBodyBytes: maxBody, Logger: g.log,
+		SessionTimeout: sessionTimeout, MaxRequestBodyBytes: maxBody, Logger: quiet(g.log),
 		DisableLocalhostProtection: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,46 +9,17 @@ import (
 	"slices"
 	"strings"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 )
 
-// cachedSchemas bounds the compiled schemas kept, at some 10 KB each.
-const cachedSchemas = 512
-
 // maxProblems is how many violations one error lists.
 const maxProblems = 3
 
-// A schemaCache compiles schemas once, by their bytes.
-type schemaCache struct {
-	compiled *lru.Cache[string, *jsonschema.Schema]
-}
-
-func newSchemaCache() *schemaCache {
-	c, err := lru.New[string, *jsonschema.Schema](cachedSchemas)
-	if err != nil { // only for a size below 1
-		panic(err)
-	}
-	return &schemaCache{compiled: c}
-}
-
-// get compiles raw. JSON Schema 2020-12 is assumed unless $schema says
+// compile reads a schema. JSON Schema 2020-12 is assumed unless $schema says
 // otherwise.
-func (c *schemaCache) get(raw json.RawMessage) (*jsonschema.Schema, error) {
-	if s, ok := c.compiled.Get(string(raw)); ok {
-		return s, nil
-	}
-	s, err := compile(raw)
-	if err != nil {
-		return nil, err
-	}
-	c.compiled.Add(string(raw), s)
-	return s, nil
-}
-
 func compile(raw json.RawMessage) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -106,10 +77,11 @@ type anyString string
 func (anyString) MatchString(string) bool { return true }
 func (a anyString) String() string        { return string(a) }
 
-// check reports how arguments break the schema of the tool called name; nil
-// when they do not. A schema that is no valid schema allows every object.
-func (g *Gateway) check(name string, schema, arguments json.RawMessage) error {
-	s, err := g.schemas.get(schema)
+// check reports how arguments break the input schema of obj, the tool called
+// name; nil when they do not. A schema that is no valid schema allows every
+// object.
+func (g *Gateway) check(name string, obj *toolObject, arguments json.RawMessage) error {
+	s, err := obj.schema()
 	var remote *jsonschema.LoadURLError
 	if errors.As(err, &remote) {
 		return &callError{
@@ -129,10 +101,10 @@ func (g *Gateway) check(name string, schema, arguments json.RawMessage) error {
 	if err := s.Validate(value); !errors.As(err, &invalid) || isEndless(invalid) {
 		return nil
 	}
-	problems := describeProblems(invalid, schema)
+	problems := describeProblems(invalid, obj.input)
 	return &callError{
 		msg:  fmt.Sprintf("execute_tool %s: %s", name, strings.Join(problems, "; ")),
-		hint: "signature: " + signature(name, schema),
+		hint: "signature: " + signature(name, obj.input),
 	}
 }
 

@@ -66,15 +66,19 @@ type connectFunc func(testing.TB, *Gateway, string, *mcp.ClientOptions) *mcp.Cli
 
 // everywhere runs a test over each transport in both eras.
 func everywhere(t *testing.T, run func(t *testing.T, connect connectFunc, era string)) {
+	overTheWire(t, eras, run)
+}
+
+func overTheWire(t *testing.T, versions []string, run func(t *testing.T, connect connectFunc, era string)) {
 	for name, connect := range map[string]connectFunc{"memory": connect, "stdio": connectStdio, "http": connectHTTP} {
-		for _, era := range eras {
+		for _, era := range versions {
 			t.Run(name+" "+era, func(t *testing.T) { run(t, connect, era) })
 		}
 	}
 }
 
 func TestMetaToolsOverTheWire(t *testing.T) {
-	everywhere(t, func(t *testing.T, connect connectFunc, era string) {
+	overTheWire(t, mcp.SupportedProtocolVersions(), func(t *testing.T, connect connectFunc, era string) {
 		s := connect(t, newGateway(t, callerFunc(okCall), Options{}), era, nil)
 		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "search_tools", Arguments: map[string]any{"query": "read a file"}})
 		if err != nil {
