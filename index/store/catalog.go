@@ -118,68 +118,115 @@ func decodeServer(key Key, payload []byte, whole bool) Server {
 // A Change is one server's new list of tools.
 type Change struct {
 	Server Server // Generation is set by Replace
-	Tools  []Entry
+
+	// Put and Gone are what changed since the server's generation Base.
+	Base uint64
+	Put  []Entry
+	Gone []ID
+	// All gives all tools of the server, for when another generation is
+	// stored. An entry without Raw must be stored already, with its Sum.
+	All func() []Entry
 }
 
-// Replace stores c's tools as all the tools of its server, in one
-// transaction that writes only what differs.
-func (s *Store) Replace(ctx context.Context, c Change) (Counters, error) {
-	var now Counters
-	err := s.update(ctx, func(tx *bbolt.Tx) error {
-		meta := in(tx, "meta")
-		if err := bump(meta, "generation"); err != nil {
+// Replace stores the changes in one transaction that writes only what
+// differs, and returns the generation they have then. Missing are the tools
+// that could not be stored because they came without Raw.
+func (s *Store) Replace(ctx context.Context, changes ...Change) (now Counters, missing []Ref, err error) {
+	err = s.update(ctx, func(tx *bbolt.Tx) error {
+		missing = nil
+		if err := bump(in(tx, "meta"), "generation"); err != nil {
 			return err
 		}
 		now = counters(tx)
-		c.Server.Generation = now.Generation
-		if err := in(tx, "servers").putJSON(c.Server.Key[:], c.Server); err != nil {
-			return err
+		for _, c := range changes {
+			lacks, err := replaceServer(tx, c, now.Generation)
+			if err != nil {
+				return err
+			}
+			missing = append(missing, lacks...)
 		}
-		return replaceTools(tx, c)
+		return nil
 	})
-	return now, err
+	return now, missing, err
 }
 
-func replaceTools(tx *bbolt.Tx, c Change) error {
-	tools, terms := in(tx, "tools"), in(tx, "terms")
-	keep := make(map[ID]bool, len(c.Tools))
-	for i := range c.Tools {
-		keep[c.Tools[i].ID] = true
-		if err := putTool(tools, terms, c.Server.Key, &c.Tools[i]); err != nil {
-			return err
+func replaceServer(tx *bbolt.Tx, c Change, generation uint64) (missing []Ref, err error) {
+	b := in(tx, "servers")
+	p, whole := b.get(c.Server.Key[:])
+	stored := decodeServer(c.Server.Key, p, whole)
+	c.Server.Generation = generation
+	if err := b.putJSON(c.Server.Key[:], c.Server); err != nil {
+		return nil, err
+	}
+	if p == nil || stored.Damaged || stored.Generation != c.Base {
+		return replaceTools(tx, c.Server.Key, c.All())
+	}
+	for i := range c.Put {
+		if _, err := putTool(tx, c.Server.Key, &c.Put[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range c.Gone {
+		err := errors.Join(
+			tx.Bucket([]byte("tools")).Delete(toolKey('h', c.Server.Key, id)),
+			tx.Bucket([]byte("tools")).Delete(toolKey('r', c.Server.Key, id)),
+			tx.Bucket([]byte("terms")).Delete(Ref{c.Server.Key, id}.key()))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func replaceTools(tx *bbolt.Tx, server Key, all []Entry) (missing []Ref, err error) {
+	keep := make(map[ID]bool, len(all))
+	for i := range all {
+		keep[all[i].ID] = true
+		stored, err := putTool(tx, server, &all[i])
+		if err != nil {
+			return nil, err
+		}
+		if !stored {
+			missing = append(missing, Ref{server, all[i].ID})
 		}
 	}
 	gone := func(k []byte) bool { return !keep[idOf(k)] }
+	tools := in(tx, "tools")
 	for _, kind := range []byte("hr") {
-		if _, err := tools.deleteAll(toolPrefix(kind, c.Server.Key), gone); err != nil {
-			return err
+		if _, err := tools.deleteAll(toolPrefix(kind, server), gone); err != nil {
+			return nil, err
 		}
 	}
-	_, err := terms.deleteAll(c.Server.Key[:], gone)
-	return err
+	_, err = in(tx, "terms").deleteAll(server[:], gone)
+	return missing, err
 }
 
-// putTool writes what differs of one tool.
-func putTool(tools, terms bucket, server Key, e *Entry) error {
+// putTool writes what differs of one tool. One without Raw that is not stored
+// as it is cannot be.
+func putTool(tx *bbolt.Tx, server Key, e *Entry) (stored bool, err error) {
+	tools, terms := in(tx, "tools"), in(tx, "terms")
 	head, raw := toolKey('h', server, e.ID), toolKey('r', server, e.ID)
-	stored, _ := tools.get(head)
+	old, _ := tools.get(head)
 	_, rawWhole := tools.get(raw)
-	if len(stored) < 16 || [16]byte(stored) != e.Sum || !rawWhole || tools.Get(raw) == nil {
+	if len(old) < 16 || [16]byte(old) != e.Sum || !rawWhole || tools.Get(raw) == nil {
+		if e.Raw == nil {
+			return false, nil
+		}
 		if err := errors.Join(tools.put(head, e.frame()), tools.put(raw, e.Raw)); err != nil {
-			return err
+			return false, err
 		}
 	}
 	first := toolKey('f', server, e.ID)
 	if t, _ := tools.get(first); t == nil {
 		if err := tools.put(first, encodeTime(e.FirstSeen)); err != nil {
-			return err
+			return false, err
 		}
 	}
-	analysis := head[1:]
-	if old, whole := terms.get(analysis); whole && old != nil && bytes.Equal(old, e.Terms) {
-		return nil
+	key := head[1:]
+	if old, whole := terms.get(key); whole && old != nil && bytes.Equal(old, e.Terms) {
+		return true, nil
 	}
-	return terms.put(analysis, e.Terms)
+	return true, terms.put(key, e.Terms)
 }
 
 // frame is the payload of the tool's h record.

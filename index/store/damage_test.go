@@ -136,8 +136,8 @@ func readAll(t *testing.T, s *Store, k Key) {
 			t.Errorf("metrics of %x: %+v", ref.ID, m)
 		}
 	}
-	_, err2 := s.Vectors(t.Context(), SpaceOf("x", ""), [][32]byte{entries(3, "")[0].Texts[0]}, func(_ int, v []float32) {
-		if !slicesEqual(v, []float32{1, 0}) {
+	_, err2 := s.Vectors(t.Context(), SpaceOf("x", ""), [][32]byte{entries(3, "")[0].Texts[0]}, func(_ int, v []byte) {
+		if !bytes.Equal(v, encodeVector([]float32{1, 0})) {
 			t.Errorf("vector reads as %v", v)
 		}
 	})
@@ -145,8 +145,6 @@ func readAll(t *testing.T, s *Store, k Key) {
 		t.Error(err)
 	}
 }
-
-func slicesEqual(a, b []float32) bool { return bytes.Equal(encodeVector(a), encodeVector(b)) }
 
 // mended lists the server again and finds everything whole.
 func mended(t *testing.T, s *Store, k Key) {
@@ -262,8 +260,8 @@ func survive(t *testing.T, dir string, k Key) {
 	if _, _, err := s.Load(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Replace(t.Context(), Change{Server{Key: k, Name: "a"}, entries(3, "")})
-	if err == nil && whole(t, s, k) {
+	_, _, err = s.Replace(t.Context(), whole(Server{Key: k, Name: "a"}, entries(3, "")))
+	if err == nil && complete(t, s, k) {
 		return
 	}
 	if found, err := Check(dir); len(found) == 0 || err != nil {
@@ -275,9 +273,9 @@ func survive(t *testing.T, dir string, k Key) {
 	mended(t, open(t, dir), k)
 }
 
-// whole says whether every tool of the server is there; one that is there and
+// complete says whether every tool of the server is there; one that is there and
 // differs is an error.
-func whole(t *testing.T, s *Store, k Key) bool {
+func complete(t *testing.T, s *Store, k Key) bool {
 	t.Helper()
 	loaded, _, err := s.Load(t.Context(), nil)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -14,6 +15,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/tooldex/tooldex/index/atomicfile"
 )
 
 // maxSize is a size that no catalog reaches, but a damaged list of free pages
@@ -166,7 +169,7 @@ func (s *Store) create() error {
 	if err := errors.Join(db.Update(s.initialise), db.Close()); err != nil {
 		return err
 	}
-	return rename(temp, s.path)
+	return atomicfile.Rename(temp, s.path)
 }
 
 func (s *Store) initialise(tx *bbolt.Tx) error {
@@ -183,21 +186,6 @@ func (s *Store) initialise(tx *bbolt.Tx) error {
 		m.put([]byte("id"), id[:]),
 		m.putUint64("generation", 0),
 		m.putUint64("recorded", 0))
-}
-
-// rename moves a file into place and makes the move itself durable where the
-// system can sync a folder.
-func rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	_ = d.Sync() // not every system can
-	return nil
 }
 
 // folderKey reads the folder's random key and makes it if there is none. It
@@ -224,19 +212,12 @@ func (s *Store) folderKey() ([]byte, error) {
 	if err == nil {
 		s.note("folder key %s is damaged and was made anew: stored servers are listed again", path)
 	}
-	data = binary.LittleEndian.AppendUint32(append([]byte(nil), key...), crc32.Checksum(key, castagnoli))
-	temp := filepath.Join(s.dir, fmt.Sprintf("key.new-%d", os.Getpid()))
-	if err := writeSynced(temp, data); err != nil {
+	err = atomicfile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(binary.LittleEndian.AppendUint32(key[:32:32], crc32.Checksum(key, castagnoli)))
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("write folder key: %w", err)
 	}
-	return key, rename(temp, path)
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return key, nil
 }

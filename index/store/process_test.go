@@ -26,7 +26,7 @@ func child(dir string) int {
 	k := s.Key("shared", "")
 	for i := range 20 {
 		es := entries(5, fmt.Sprint(os.Getpid(), "-", i))
-		_, err := s.Replace(ctx, Change{Server{Key: k, Name: "shared", Seen: day}, es})
+		_, _, err := s.Replace(ctx, whole(Server{Key: k, Name: "shared", Seen: day}, es))
 		err = errors.Join(err, s.AddMetrics(ctx, map[Ref]Metrics{{k, es[0].ID}: {Total: 1}}))
 		if err != nil {
 			fmt.Println("error", err)
@@ -114,7 +114,7 @@ func TestDiskFull(t *testing.T) {
 	for i := range big {
 		big[i].Raw = make([]byte, 100<<10)
 	}
-	_, err := s.Replace(t.Context(), Change{Server{Key: k, Name: "a"}, big})
+	_, _, err := s.Replace(t.Context(), whole(Server{Key: k, Name: "a"}, big))
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), s.Path()) {
 		t.Fatalf("Replace on a full disk = %v, want ENOSPC with the file's name", err)
 	}

@@ -130,7 +130,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if errors.Is(err, ErrNewer) {
 		return s, err
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrBusy) { // whoever has it busy leaves it whole
 		return nil, err
 	}
 	if s.o.ReadOnly && !o.ReadOnly {

@@ -55,10 +55,15 @@ func entries(n int, version string) []Entry {
 func put(t testing.TB, s *Store, name string, es []Entry) Key {
 	t.Helper()
 	k := s.Key(name, "source of "+name)
-	if _, err := s.Replace(t.Context(), Change{Server{Key: k, Name: name, Listed: day, Seen: day}, es}); err != nil {
+	if _, _, err := s.Replace(t.Context(), whole(Server{Key: k, Name: name, Listed: day, Seen: day}, es)); err != nil {
 		t.Fatalf("Replace(%s): %v", name, err)
 	}
 	return k
+}
+
+// whole is the change to these tools from nothing.
+func whole(sv Server, es []Entry) Change {
+	return Change{Server: sv, All: func() []Entry { return es }}
 }
 
 // load returns the one stored server of this key.
@@ -203,16 +208,51 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make([][]float32, 3)
-	damaged, err := s.Vectors(t.Context(), a, texts, func(i int, v []float32) { got[i] = v })
+	damaged, err := s.Vectors(t.Context(), a, texts, func(i int, v []byte) { got[i] = floats(v) })
 	if diff := cmp.Diff([][]float32{{1, 2}, {3, 4}, nil}, got); diff != "" || err != nil || damaged != 0 {
 		t.Errorf("Vectors: %d damaged, %v (-want +got):\n%s", damaged, err, diff)
 	}
-	if _, err := s.Vectors(t.Context(), b, texts, func(i int, v []float32) { t.Errorf("text %d has a vector in another space", i) }); err != nil {
+	if _, err := s.Vectors(t.Context(), b, texts, func(i int, v []byte) { t.Errorf("text %d has a vector in another space", i) }); err != nil {
 		t.Error(err)
 	}
 	infos, err := s.Spaces(t.Context())
 	if diff := cmp.Diff([]SpaceInfo{info}, infos, byInstant); diff != "" || err != nil {
 		t.Errorf("Spaces (-want +got):\n%s%v", diff, err)
+	}
+}
+
+func floats(v []byte) []float32 {
+	f := make([]float32, len(v)/4)
+	Floats(f, v)
+	return f
+}
+
+func TestReplaceByDelta(t *testing.T) {
+	s := open(t, t.TempDir())
+	es := entries(5, "a")
+	k := put(t, s, "files", es)
+	base := load(t, s, k).Generation
+	next := append([]Entry(nil), es[:4]...)
+	next[1] = changed(next[1])
+	c := Change{
+		Server: Server{Key: k, Name: "files"}, Base: base, Put: next[1:2], Gone: []ID{es[4].ID},
+		All: func() []Entry { t.Error("the delta should have been enough"); return nil },
+	}
+	if _, missing, err := s.Replace(t.Context(), c); len(missing) > 0 || err != nil {
+		t.Fatal(missing, err)
+	}
+	if diff := cmp.Diff(withoutRaw(next), load(t, s, k).Tools, byInstant); diff != "" {
+		t.Errorf("after a delta (-want +got):\n%s", diff)
+	}
+	// Against another base all tools are compared; one without its object
+	// must be there already.
+	c.All = func() []Entry { return withoutRaw(es[:2]) }
+	_, missing, err := s.Replace(t.Context(), c)
+	if diff := cmp.Diff([]Ref{{k, es[1].ID}}, missing); diff != "" || err != nil {
+		t.Errorf("missing (-want +got):\n%s%v", diff, err)
+	}
+	if got := load(t, s, k).Tools; len(got) != 2 || string(got[1].Head) != "new head" {
+		t.Errorf("after a whole change: %+v", got)
 	}
 }
 
@@ -265,7 +305,7 @@ func TestCollectVectors(t *testing.T) {
 		t.Errorf("collected %d, %v; want the 3 that no tool needs", n, err)
 	}
 	left := 0
-	_, err := s.Vectors(t.Context(), x.Key, texts, func(i int, _ []float32) { left += i + 1 })
+	_, err := s.Vectors(t.Context(), x.Key, texts, func(i int, _ []byte) { left += i + 1 })
 	if left != 1 || err != nil {
 		t.Errorf("vector of a stored tool is gone: %d, %v", left, err)
 	}

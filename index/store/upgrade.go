@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/tooldex/tooldex/index/atomicfile"
 )
 
 // errOlder reports a file of an older format, which is upgraded.
@@ -41,16 +43,14 @@ func (s *Store) upgrade(ctx context.Context) error {
 
 func (s *Store) backup(tx *bbolt.Tx, from uint32) error {
 	path := filepath.Join(s.dir, fmt.Sprintf("store.v%d.bak", from))
-	temp := path + ".new"
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	err := atomicfile.Write(path, func(w io.Writer) error {
+		_, err := tx.WriteTo(w)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("keep a copy before the upgrade: %w", err)
 	}
-	_, err = tx.WriteTo(f)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("keep a copy before the upgrade: %w", err)
-	}
-	return rename(temp, path)
+	return nil
 }
 
 func (s *Store) upgradeFrom(tx *bbolt.Tx, from uint32) error {

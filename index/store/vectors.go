@@ -28,14 +28,16 @@ type SpaceInfo struct {
 	Model    string    `json:"model"`
 	Template string    `json:"template"`
 	Dims     int       `json:"dims"`
-	Used     time.Time `json:"used"` // when a process last used it
+	Complete bool      `json:"complete"` // every tool of some catalog has had its vector
+	Used     time.Time `json:"used"`     // when a process last used it
 }
 
 func spaceKey(x Space) []byte { return append([]byte("space/"), x[:]...) }
 
 // Vectors calls visit with the place in texts and the vector of each text
-// that has a sound one. It returns how many were damaged.
-func (s *Store) Vectors(ctx context.Context, x Space, texts [][32]byte, visit func(i int, v []float32)) (damaged int, err error) {
+// that has a whole one, for [Floats] to read before visit returns. It returns
+// how many were damaged.
+func (s *Store) Vectors(ctx context.Context, x Space, texts [][32]byte, visit func(i int, v []byte)) (damaged int, err error) {
 	for next := 0; next < len(texts); {
 		start := next
 		err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
@@ -61,13 +63,13 @@ func (s *Store) Vectors(ctx context.Context, x Space, texts [][32]byte, visit fu
 	return damaged, nil
 }
 
-func readVector(b bucket, x Space, texts [][32]byte, i int, visit func(int, []float32)) (damaged int) {
+func readVector(b bucket, x Space, texts [][32]byte, i int, visit func(int, []byte)) (damaged int) {
 	p, whole := b.get(vectorKey(x, texts[i]))
 	if !whole || len(p)%4 != 0 {
 		return 1
 	}
 	if p != nil {
-		visit(i, decodeVector(p))
+		visit(i, p)
 	}
 	return 0
 }
@@ -76,12 +78,12 @@ func vectorKey(x Space, text [32]byte) []byte {
 	return append(x[:len(x):len(x)], text[:]...)
 }
 
-func decodeVector(p []byte) []float32 {
-	v := make([]float32, len(p)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(p[4*i:]))
+// Floats reads a stored vector into dst, which must have room for its
+// len(v)/4 numbers.
+func Floats(dst []float32, v []byte) {
+	for i := range len(v) / 4 {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(v[4*i:]))
 	}
-	return v
 }
 
 func encodeVector(v []float32) []byte {
