@@ -1,20 +1,19 @@
 package index
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/store"
 )
 
 // defaultThreshold is the number of allowed documents above which the vector
@@ -24,50 +23,96 @@ const defaultThreshold = 20000
 // An Index is one state folder's catalog, ready to be searched. All methods
 // are safe for concurrent use.
 type Index struct {
-	options Options // set once, by Open
+	// Set once, by Open.
+	options Options
+	dir     string
+	store   *store.Store // nil when everything is kept in memory
+	started time.Time
+	log     *slog.Logger
+	raws    *raws
+	meter   *meter
+	stop    context.CancelFunc
+	tending sync.WaitGroup
 
 	current atomic.Pointer[snapshot]
+
+	// writing is held while changes go to disk, so that they go in order.
+	writing chan struct{}
 
 	mu         sync.Mutex // guards the fields below, and writing current
 	lexicon    bm25.Lexicon
 	servers    map[string]*server
 	params     Params
 	generation uint64
-
-	metricsMu sync.Mutex // guards metrics
-	metrics   map[string]Metrics
+	counters   store.Counters // of the stored state that is loaded
+	problem    string         // why nothing is written, for as long as the process lives
+	failure    string         // why the last write failed; cleared by success
+	closed     bool
 }
 
 // A server is one upstream's part of the catalog.
 type server struct {
-	entries  map[string]*entry // by id
-	listed   time.Time
-	warnings []string
+	key       store.Key
+	entries   map[string]*entry // by id
+	listed    time.Time
+	warnings  []string
+	confirmed bool // since this process started
+
+	generation uint64          // of the stored state that is held here, 0 for none
+	changed    map[string]bool // ids that differ from that state
+	revision   int             // counts changes, to tell whether one came during a write
+	suspect    bool            // what is stored is not what it should be
+	unlisted   bool            // the time of the last listing is not stored
 }
+
+// pending says whether a server's change waits to be written.
+func (sv *server) pending() bool { return len(sv.changed) > 0 || sv.generation == 0 }
 
 // An entry is one tool of the catalog.
 type entry struct {
-	doc  *document
-	raw  json.RawMessage
-	hash []byte // of everything that is searched or shown
+	doc *document
+	sum [16]byte // of everything that is searched or shown
 }
 
 // Open opens the state folder dir, creating it if need be, and serves what it
 // holds at once. An empty dir keeps everything in memory.
+//
+// A store of a newer format is left alone and one that cannot be written is
+// only read: the catalog then lives in memory, and [Status] says why.
 func Open(dir string, o Options) (*Index, error) {
-	if dir != "" {
-		return nil, errors.New("open index: state folders are not built yet")
+	ix := &Index{
+		options: o, dir: dir, started: time.Now(), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		raws: newRaws(), meter: newMeter(), writing: make(chan struct{}, 1),
+		servers: map[string]*server{}, params: DefaultParams(),
 	}
-	ix := &Index{options: o, servers: map[string]*server{}, metrics: map[string]Metrics{}, params: DefaultParams()}
 	if o.Params != nil {
 		ix.params = *o.Params
 	}
-	ix.swap()
+	if err := ix.openStore(); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ix.stop = stop
+	ix.load(ctx)
+	if !o.Offline && ix.store != nil {
+		ix.tending.Go(func() { ix.tend(ctx) })
+	}
 	return ix, nil
 }
 
 // Close writes what is pending, stops all background work and waits for it.
-func (ix *Index) Close() error { return nil }
+func (ix *Index) Close() error {
+	ix.mu.Lock()
+	again := ix.closed
+	ix.closed = true
+	ix.mu.Unlock()
+	if again {
+		return nil
+	}
+	ix.stop()
+	ix.tending.Wait()
+	return ix.finish()
+}
 
 func (ix *Index) snapshot() *snapshot { return ix.current.Load() }
 
@@ -76,7 +121,10 @@ func (ix *Index) queryTimeout() time.Duration {
 }
 
 // Replace stores tools as all the tools of server, atomically, and makes them
-// searchable; vectors follow in the background.
+// searchable; vectors follow in the background. An error in writing is
+// returned when the tools are searchable already; the write is tried again.
+// While another process has the store locked the change waits, which is no
+// error.
 func (ix *Index) Replace(ctx context.Context, name string, tools []Tool) (Diff, error) {
 	diffs, err := ix.ReplaceAll(ctx, map[string][]Tool{name: tools})
 	return diffs[name], err
@@ -89,12 +137,40 @@ func (ix *Index) ReplaceAll(ctx context.Context, tools map[string][]Tool) (map[s
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("replace tools of servers %q: %w", names, err)
 	}
+	seen := ix.firstSeen(ctx, tools)
+	diffs := ix.replaceInMemory(names, tools, seen)
+	if err := ix.write(ctx, names, objectsOf(tools)); err != nil {
+		return diffs, fmt.Errorf("replace tools of servers %q: they are searchable and not stored: %w", names, err)
+	}
+	return diffs, nil
+}
+
+// objectsOf finds the objects of the tools by id.
+func objectsOf(tools map[string][]Tool) func(id string) json.RawMessage {
+	var byID map[string]json.RawMessage // made when it is needed, which is seldom
+	return func(id string) json.RawMessage {
+		if byID == nil {
+			byID = map[string]json.RawMessage{}
+			for name, list := range tools {
+				for _, t := range list {
+					t.Server = name
+					if id := t.ID(); byID[id] == nil {
+						byID[id] = t.Raw
+					}
+				}
+			}
+		}
+		return byID[id]
+	}
+}
+
+func (ix *Index) replaceInMemory(names []string, tools map[string][]Tool, seen firstSeen) map[string]Diff {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	diffs := make(map[string]Diff, len(tools))
 	changed := false
 	for _, name := range names {
-		d := ix.replaceLocked(name, tools[name])
+		d := ix.replaceLocked(name, tools[name], seen)
 		changed = changed || len(d.Added)+len(d.Changed)+len(d.Removed) > 0
 		diffs[name] = d
 	}
@@ -102,27 +178,40 @@ func (ix *Index) ReplaceAll(ctx context.Context, tools map[string][]Tool) (map[s
 		ix.generation++
 		ix.swap()
 	}
-	return diffs, nil
+	return diffs
 }
 
-func (ix *Index) replaceLocked(name string, tools []Tool) Diff {
+func (ix *Index) replaceLocked(name string, tools []Tool, seen firstSeen) Diff {
 	old := ix.servers[name]
 	if old == nil {
 		old = &server{}
 	}
-	next := &server{entries: map[string]*entry{}, listed: time.Now()}
+	next := &server{
+		key: ix.key(name), entries: make(map[string]*entry, len(tools)), listed: time.Now(), confirmed: true,
+		generation: old.generation, changed: maps.Clone(old.changed), revision: old.revision + 1,
+		suspect: old.suspect, unlisted: true,
+	}
+	if next.changed == nil {
+		next.changed = map[string]bool{}
+	}
+	if next.key != old.key {
+		next.generation = 0
+	}
 	var diff Diff
 	for _, t := range tools {
 		t.Server = name
-		ix.merge(&t, old, next, &diff)
+		ix.merge(&t, old, next, &diff, seen)
 	}
 	for id, e := range old.entries {
 		if next.entries[id] == nil {
 			diff.Removed = append(diff.Removed, e.doc.qualified)
+			next.changed[id] = true
+			ix.raws.forget(id)
 		}
 	}
 	next.warnings = diff.Warnings
 	ix.servers[name] = next
+	ix.raws.place(name, next.key)
 	slices.Sort(diff.Added)
 	slices.Sort(diff.Changed)
 	slices.Sort(diff.Removed)
@@ -130,30 +219,35 @@ func (ix *Index) replaceLocked(name string, tools []Tool) Diff {
 }
 
 // merge takes one tool of a new list into next.
-func (ix *Index) merge(t *Tool, old, next *server, diff *Diff) {
+func (ix *Index) merge(t *Tool, old, next *server, diff *Diff, seen firstSeen) {
 	id := t.ID()
 	if next.entries[id] != nil {
 		diff.Warnings = append(diff.Warnings, fmt.Sprintf("tool %q is listed twice; the first is kept", t.Name))
 		return
 	}
-	hash := toolHash(t)
+	sum := toolHash(t)
 	before := old.entries[id]
-	t.FirstSeen = time.Now().UTC()
 	switch {
 	case before == nil:
+		t.FirstSeen = seen.of(id)
 		diff.Added = append(diff.Added, t.QualifiedName())
-	case bytes.Equal(before.hash, hash):
+	case before.sum == sum:
 		diff.Unchanged++
 		next.entries[id] = before
+		if next.generation == 0 && ix.raws.peek(id) == nil { // it is stored nowhere
+			ix.raws.hold(id, t.Raw)
+		}
 		return
 	default:
 		t.FirstSeen = before.doc.tool.FirstSeen
 		diff.Changed = append(diff.Changed, t.QualifiedName())
 	}
-	next.entries[id] = &entry{doc: newDocument(*t, &ix.lexicon), raw: ownCopy(t.Raw), hash: hash}
+	ix.raws.hold(id, t.Raw)
+	next.changed[id] = true
+	next.entries[id] = &entry{doc: newDocument(*t, &ix.lexicon), sum: sum}
 }
 
-// swap makes what the writer holds searchable.
+// swap makes what the writer holds searchable. The caller holds mu.
 func (ix *Index) swap() {
 	var docs []*document
 	for _, s := range ix.servers {
@@ -172,29 +266,6 @@ func (ix *Index) swap() {
 	}))
 }
 
-// Prune forgets the stored servers that Options.Sources does not name, and
-// returns their names.
-func (ix *Index) Prune(ctx context.Context) ([]string, error) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if ix.options.Sources == nil {
-		return nil, nil
-	}
-	var gone []string
-	for name := range ix.servers {
-		if _, ok := ix.options.Sources[name]; !ok {
-			gone = append(gone, name)
-			delete(ix.servers, name)
-		}
-	}
-	slices.Sort(gone)
-	if len(gone) > 0 {
-		ix.generation++
-		ix.swap()
-	}
-	return gone, nil
-}
-
 // Get returns the tool with this id, without Raw; hidden tools are not found.
 func (ix *Index) Get(id string) (Hit, bool) {
 	s := ix.snapshot()
@@ -204,66 +275,6 @@ func (ix *Index) Get(id string) (Hit, bool) {
 	}
 	return s.hit(doc), true
 }
-
-// Raw returns the tool's object as its upstream sent it.
-func (ix *Index) Raw(id string) (json.RawMessage, error) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	for _, s := range ix.servers {
-		if e := s.entries[id]; e != nil && !e.doc.tool.Hidden {
-			return e.raw, nil
-		}
-	}
-	return nil, fmt.Errorf("read tool %s: not in the catalog", id)
-}
-
-// Record counts one execution of the tool id. It is written within 5 s and by
-// Close.
-func (ix *Index) Record(id string, ok bool, took time.Duration) {
-	ix.metricsMu.Lock()
-	defer ix.metricsMu.Unlock()
-	m := ix.metrics[id]
-	m.Total++
-	if !ok {
-		m.Failed++
-	}
-	m.Time += took
-	m.Last = time.Now()
-	ix.metrics[id] = m
-}
-
-// Metrics returns what was recorded for the tool id by all processes.
-func (ix *Index) Metrics(id string) Metrics {
-	ix.metricsMu.Lock()
-	defer ix.metricsMu.Unlock()
-	return ix.metrics[id]
-}
-
-// Status describes the index.
-func (ix *Index) Status() Status {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	st := Status{Format: 1, Generation: ix.generation}
-	for _, name := range slices.SortedFunc(maps.Keys(ix.servers), strings.Compare) {
-		s := ix.servers[name]
-		part := ServerStatus{Name: name, Listed: s.listed, Warnings: s.warnings}
-		for _, e := range s.entries {
-			if e.doc.tool.Hidden {
-				part.Hidden++
-			} else {
-				part.Tools++
-			}
-		}
-		st.Tools += part.Tools
-		st.Hidden += part.Hidden
-		st.Servers = append(st.Servers, part)
-	}
-	return st
-}
-
-// Wait returns when every allowed document has its vectors and graphs are
-// built, or with ctx's error or the embedder's.
-func (ix *Index) Wait(ctx context.Context) error { return ctx.Err() }
 
 // SetParams changes the ranking's parameters for the searches that follow.
 func (ix *Index) SetParams(p Params) error {
@@ -277,16 +288,10 @@ func (ix *Index) SetParams(p Params) error {
 	return nil
 }
 
+// Wait returns when every allowed document has its vectors and graphs are
+// built, or with ctx's error or the embedder's.
+func (ix *Index) Wait(ctx context.Context) error { return ctx.Err() }
+
 // SetEmbedder changes the embedder: its vectors are filled beside those that
 // serve, which are replaced once complete.
 func (ix *Index) SetEmbedder(e Embedder) {}
-
-// A Problem is one damaged or doubtful thing that Check found.
-type Problem struct {
-	File   string `json:"file"`
-	What   string `json:"what"`
-	Remedy string `json:"remedy"`
-}
-
-// Check verifies every file of the state folder dir without changing it.
-func Check(dir string) ([]Problem, error) { return nil, errors.New("check: not built yet") }

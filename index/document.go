@@ -38,6 +38,7 @@ type document struct {
 	id        string // 12 hex digits
 	qualified string
 	folded    string // the description, as DescriptionContains compares
+	embedded  [textForms][32]byte
 	analysed
 }
 
@@ -50,9 +51,8 @@ type analysed struct {
 	inputs   string // names of the top-level parameters, joined by spaces
 }
 
-// texts are the fields' texts of a tool; t.Raw gives the parameters.
-func texts(t *Tool) [fieldCount]string {
-	p := parametersOf(t.Raw)
+// texts are the fields' texts of a tool with these parameters.
+func texts(t *Tool, p parameters) [fieldCount]string {
 	return [fieldCount]string{
 		fieldName:        t.Name,
 		fieldTitle:       t.Title,
@@ -64,23 +64,12 @@ func texts(t *Tool) [fieldCount]string {
 	}
 }
 
-// embedFields are the fields of a tool as a FieldEmbedder takes them.
-func embedFields(t *Tool) map[string]string {
-	p := parametersOf(t.Raw)
-	return map[string]string{
-		"name":   t.Name,
-		"server": t.Server,
-		"desc":   t.Description,
-		"pname":  strings.Join(p.names, " "),
-		"pdesc":  strings.Join(p.texts, " "),
-	}
-}
-
 var analyzers = sync.Pool{New: func() any { return new(analysis.Analyzer) }}
 
 // newDocument analyses a tool; its terms are numbered by lex.
 func newDocument(t Tool, lex *bm25.Lexicon) *document {
-	fields := texts(&t)
+	p := parametersOf(t.Raw)
+	fields := texts(&t, p)
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
 	var c bm25.Counter
@@ -91,17 +80,18 @@ func newDocument(t Tool, lex *bm25.Lexicon) *document {
 	}
 	a := analysed{terms: c.Doc(), twin: twinHash(&fields), inputs: inputsOf(t.Raw)}
 	a.category = cmp.Or(t.Category, categorizing().derive(&a.terms, lex.View()))
-	return finishDocument(t, a)
+	return finishDocument(t, a, textHashes(&t, p))
 }
 
 // finishDocument makes the document of a tool and its analysis.
-func finishDocument(t Tool, a analysed) *document {
+func finishDocument(t Tool, a analysed, embedded [textForms][32]byte) *document {
 	t.Raw = nil
 	return &document{
 		tool:      t,
 		id:        t.ID(),
 		qualified: t.QualifiedName(),
 		folded:    analysis.Fold(t.Description),
+		embedded:  embedded,
 		analysed:  a,
 	}
 }
@@ -132,13 +122,8 @@ func twinHash(fields *[fieldCount]string) uint64 {
 	return h.Sum64()
 }
 
-// ownCopy returns a copy of raw that does not pin a larger buffer.
-func ownCopy(raw json.RawMessage) json.RawMessage {
-	return append(json.RawMessage(nil), raw...)
-}
-
-// toolHash is the SHA-256 of everything of a tool that is searched or shown.
-func toolHash(t *Tool) []byte {
+// toolHash hashes everything of a tool that is searched or shown.
+func toolHash(t *Tool) [16]byte {
 	h := sha256.New()
 	put := func(part []byte) {
 		var n [8]byte
@@ -154,7 +139,7 @@ func toolHash(t *Tool) []byte {
 		rest = fmt.Appendf(nil, "%#v", c)
 	}
 	put(rest)
-	return h.Sum(nil)
+	return [16]byte(h.Sum(nil))
 }
 
 // analysisVersion changes when the analysis of any tool comes to something

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -133,100 +135,113 @@ type Change struct {
 // that could not be stored because they came without Raw.
 func (s *Store) Replace(ctx context.Context, changes ...Change) (now Counters, missing []Ref, err error) {
 	err = s.update(ctx, func(tx *bbolt.Tx) error {
-		missing = nil
 		if err := bump(in(tx, "meta"), "generation"); err != nil {
 			return err
 		}
 		now = counters(tx)
+		r := replacement{tx: tx, tools: in(tx, "tools"), terms: in(tx, "terms")}
 		for _, c := range changes {
-			lacks, err := replaceServer(tx, c, now.Generation)
-			if err != nil {
+			if err := r.server(c, now.Generation); err != nil {
 				return err
 			}
-			missing = append(missing, lacks...)
 		}
-		return nil
+		missing = r.missing
+		return r.apply()
 	})
 	return now, missing, err
 }
 
-func replaceServer(tx *bbolt.Tx, c Change, generation uint64) (missing []Ref, err error) {
-	b := in(tx, "servers")
+// A replacement collects what a transaction is to write.
+type replacement struct {
+	tx           *bbolt.Tx
+	tools, terms bucket
+	puts         []put
+	missing      []Ref
+}
+
+type put struct {
+	in           bucket
+	key, payload []byte
+}
+
+// apply writes in the order of the keys: bbolt keeps what one transaction
+// adds to a page in one slice, and inserting into it would be quadratic.
+func (r *replacement) apply() error {
+	slices.SortFunc(r.puts, func(a, b put) int {
+		return cmp.Or(cmp.Compare(a.in.crc, b.in.crc), bytes.Compare(a.key, b.key))
+	})
+	for _, p := range r.puts {
+		if err := p.in.put(p.key, p.payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *replacement) server(c Change, generation uint64) error {
+	b := in(r.tx, "servers")
 	p, whole := b.get(c.Server.Key[:])
 	stored := decodeServer(c.Server.Key, p, whole)
 	c.Server.Generation = generation
 	if err := b.putJSON(c.Server.Key[:], c.Server); err != nil {
-		return nil, err
+		return err
 	}
 	if p == nil || stored.Damaged || stored.Generation != c.Base {
-		return replaceTools(tx, c.Server.Key, c.All())
+		return r.all(c.Server.Key, c.All())
 	}
 	for i := range c.Put {
-		if _, err := putTool(tx, c.Server.Key, &c.Put[i]); err != nil {
-			return nil, err
-		}
+		r.tool(c.Server.Key, &c.Put[i])
 	}
 	for _, id := range c.Gone {
 		err := errors.Join(
-			tx.Bucket([]byte("tools")).Delete(toolKey('h', c.Server.Key, id)),
-			tx.Bucket([]byte("tools")).Delete(toolKey('r', c.Server.Key, id)),
-			tx.Bucket([]byte("terms")).Delete(Ref{c.Server.Key, id}.key()))
+			r.tools.Delete(toolKey('h', c.Server.Key, id)),
+			r.tools.Delete(toolKey('r', c.Server.Key, id)),
+			r.terms.Delete(Ref{c.Server.Key, id}.key()))
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return nil, nil
+	return nil
 }
 
-func replaceTools(tx *bbolt.Tx, server Key, all []Entry) (missing []Ref, err error) {
-	keep := make(map[ID]bool, len(all))
-	for i := range all {
-		keep[all[i].ID] = true
-		stored, err := putTool(tx, server, &all[i])
-		if err != nil {
-			return nil, err
-		}
-		if !stored {
-			missing = append(missing, Ref{server, all[i].ID})
-		}
+// all makes tools all the tools of a server.
+func (r *replacement) all(server Key, tools []Entry) error {
+	keep := make(map[ID]bool, len(tools))
+	for i := range tools {
+		keep[tools[i].ID] = true
+		r.tool(server, &tools[i])
 	}
 	gone := func(k []byte) bool { return !keep[idOf(k)] }
-	tools := in(tx, "tools")
 	for _, kind := range []byte("hr") {
-		if _, err := tools.deleteAll(toolPrefix(kind, server), gone); err != nil {
-			return nil, err
+		if _, err := r.tools.deleteAll(toolPrefix(kind, server), gone); err != nil {
+			return err
 		}
 	}
-	_, err = in(tx, "terms").deleteAll(server[:], gone)
-	return missing, err
+	_, err := r.terms.deleteAll(server[:], gone)
+	return err
 }
 
-// putTool writes what differs of one tool. One without Raw that is not stored
-// as it is cannot be.
-func putTool(tx *bbolt.Tx, server Key, e *Entry) (stored bool, err error) {
-	tools, terms := in(tx, "tools"), in(tx, "terms")
+// tool writes what differs of one tool. One without Raw that is not stored as
+// it is cannot be.
+func (r *replacement) tool(server Key, e *Entry) {
 	head, raw := toolKey('h', server, e.ID), toolKey('r', server, e.ID)
-	old, _ := tools.get(head)
-	_, rawWhole := tools.get(raw)
-	if len(old) < 16 || [16]byte(old) != e.Sum || !rawWhole || tools.Get(raw) == nil {
+	old, _ := r.tools.get(head)
+	object, whole := r.tools.get(raw)
+	if len(old) < 16 || [16]byte(old) != e.Sum || !whole || object == nil {
 		if e.Raw == nil {
-			return false, nil
+			r.missing = append(r.missing, Ref{server, e.ID})
+			return
 		}
-		if err := errors.Join(tools.put(head, e.frame()), tools.put(raw, e.Raw)); err != nil {
-			return false, err
-		}
+		r.puts = append(r.puts, put{r.tools, head, e.frame()}, put{r.tools, raw, e.Raw})
 	}
 	first := toolKey('f', server, e.ID)
-	if t, _ := tools.get(first); t == nil {
-		if err := tools.put(first, encodeTime(e.FirstSeen)); err != nil {
-			return false, err
-		}
+	if t, _ := r.tools.get(first); t == nil {
+		r.puts = append(r.puts, put{r.tools, first, encodeTime(e.FirstSeen)})
 	}
 	key := head[1:]
-	if old, whole := terms.get(key); whole && old != nil && bytes.Equal(old, e.Terms) {
-		return true, nil
+	if old, whole := r.terms.get(key); !whole || old == nil || !bytes.Equal(old, e.Terms) {
+		r.puts = append(r.puts, put{r.terms, key, e.Terms})
 	}
-	return true, terms.put(key, e.Terms)
 }
 
 // frame is the payload of the tool's h record.

@@ -18,7 +18,7 @@ import (
 func stocked(t testing.TB, dir string) (*Store, Key) {
 	s := open(t, dir)
 	es := entries(3, "")
-	k := put(t, s, "a", es)
+	k := stock(t, s, "a", es)
 	info := SpaceInfo{Key: SpaceOf("x", ""), Model: "x", Dims: 2, Used: day}
 	var texts [][32]byte
 	var refs = map[Ref]Metrics{}
@@ -150,7 +150,7 @@ func readAll(t *testing.T, s *Store, k Key) {
 func mended(t *testing.T, s *Store, k Key) {
 	t.Helper()
 	before, _ := s.Counters(t.Context())
-	put(t, s, "a", entries(3, ""))
+	stock(t, s, "a", entries(3, ""))
 	after, err := s.Counters(t.Context())
 	if after.Generation <= before.Generation || err != nil {
 		t.Errorf("generation went from %d to %d, %v", before.Generation, after.Generation, err)
@@ -201,7 +201,7 @@ func TestUnreadableFileMovesAside(t *testing.T) {
 			if s.Key("a", "source of a") != k {
 				t.Error("the folder's key was lost with the store")
 			}
-			put(t, s, "a", entries(3, ""))
+			stock(t, s, "a", entries(3, ""))
 			if got := load(t, s, k); len(got.Tools) != 3 {
 				t.Errorf("%d tools after listing again", len(got.Tools))
 			}

@@ -109,7 +109,7 @@ func TestDiskFull(t *testing.T) {
 	defer func() { _ = exec.Command("umount", "-l", dir).Run() }()
 	s := open(t, dir)
 	es := entries(5, "")
-	k := put(t, s, "a", es)
+	k := stock(t, s, "a", es)
 	big := entries(50, "big")
 	for i := range big {
 		big[i].Raw = make([]byte, 100<<10)
@@ -121,7 +121,7 @@ func TestDiskFull(t *testing.T) {
 	if got := load(t, s, k); len(got.Tools) != 5 {
 		t.Errorf("%d tools after the failure, want the 5 from before", len(got.Tools))
 	}
-	put(t, s, "a", entries(4, "small"))
+	stock(t, s, "a", entries(4, "small"))
 	if got := load(t, s, k); len(got.Tools) != 4 {
 		t.Errorf("%d tools, want 4: a small change must still fit", len(got.Tools))
 	}

@@ -52,7 +52,7 @@ func entries(n int, version string) []Entry {
 	return es
 }
 
-func put(t testing.TB, s *Store, name string, es []Entry) Key {
+func stock(t testing.TB, s *Store, name string, es []Entry) Key {
 	t.Helper()
 	k := s.Key(name, "source of "+name)
 	if _, _, err := s.Replace(t.Context(), whole(Server{Key: k, Name: name, Listed: day, Seen: day}, es)); err != nil {
@@ -90,8 +90,8 @@ func TestReplaceAndLoad(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	es := entries(600, "a")
-	k := put(t, s, "files", es)
-	other := put(t, s, "mail", entries(3, "m"))
+	k := stock(t, s, "files", es)
+	other := stock(t, s, "mail", entries(3, "m"))
 
 	s = open(t, dir)
 	if s.Key("files", "source of files") != k || s.Key("files", "another") == k {
@@ -116,14 +116,14 @@ func TestReplaceAndLoad(t *testing.T) {
 func TestReplaceWritesTheDifference(t *testing.T) {
 	s := open(t, t.TempDir())
 	es := entries(20, "a")
-	k := put(t, s, "files", es)
+	k := stock(t, s, "files", es)
 	next := entries(20, "a")[1:]
 	next[3] = changed(next[3])
 	later := day.Add(time.Hour)
 	for i := range next {
 		next[i].FirstSeen = later
 	}
-	put(t, s, "files", next)
+	stock(t, s, "files", next)
 	got := load(t, s, k)
 	want := withoutRaw(next)
 	for i := range want {
@@ -157,7 +157,7 @@ func TestCounters(t *testing.T) {
 		return c
 	}
 	zero := read()
-	k := put(t, s, "a", entries(1, ""))
+	k := stock(t, s, "a", entries(1, ""))
 	changedCatalog := read()
 	if err := s.AddMetrics(t.Context(), map[Ref]Metrics{{k, ID{1}}: {Total: 1}}); err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestCounters(t *testing.T) {
 
 func TestMetricsAdd(t *testing.T) {
 	s := open(t, t.TempDir())
-	k := put(t, s, "a", entries(2, ""))
+	k := stock(t, s, "a", entries(2, ""))
 	ref := Ref{k, entries(2, "")[0].ID}
 	for range 3 {
 		d := Metrics{Total: 2, Failed: 1, Time: time.Second, Last: day}
@@ -230,7 +230,7 @@ func floats(v []byte) []float32 {
 func TestReplaceByDelta(t *testing.T) {
 	s := open(t, t.TempDir())
 	es := entries(5, "a")
-	k := put(t, s, "files", es)
+	k := stock(t, s, "files", es)
 	base := load(t, s, k).Generation
 	next := append([]Entry(nil), es[:4]...)
 	next[1] = changed(next[1])
@@ -258,8 +258,8 @@ func TestReplaceByDelta(t *testing.T) {
 
 func TestMaintain(t *testing.T) {
 	s := open(t, t.TempDir())
-	mine := put(t, s, "mine", entries(2, ""))
-	put(t, s, "theirs", entries(2, ""))
+	mine := stock(t, s, "mine", entries(2, ""))
+	stock(t, s, "theirs", entries(2, ""))
 	x, y := SpaceOf("x", ""), SpaceOf("y", "")
 	for i, sp := range []Space{x, y} {
 		info := SpaceInfo{Key: sp, Model: sp.String(), Dims: 1, Used: day}
@@ -292,7 +292,7 @@ func TestMaintain(t *testing.T) {
 func TestCollectVectors(t *testing.T) {
 	s := open(t, t.TempDir())
 	es := entries(3, "")
-	put(t, s, "a", es)
+	stock(t, s, "a", es)
 	x := SpaceInfo{Key: SpaceOf("x", ""), Dims: 1}
 	texts := [][32]byte{es[0].Texts[0], {1}, {2}, {3}}
 	if err := s.PutVectors(t.Context(), x, texts, [][]float32{{1}, {1}, {1}, {1}}); err != nil {
@@ -351,7 +351,7 @@ func TestOpenRefusals(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	es := entries(2, "")
-	k := put(t, open(t, dir), "a", es)
+	k := stock(t, open(t, dir), "a", es)
 	s, err := Open(dir, Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)

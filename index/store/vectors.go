@@ -100,13 +100,11 @@ func (s *Store) PutVectors(ctx context.Context, x SpaceInfo, texts [][32]byte, v
 		if err := in(tx, "meta").putJSON(spaceKey(x.Key), x); err != nil {
 			return err
 		}
-		b := in(tx, "vectors")
+		r := replacement{tx: tx}
 		for i, t := range texts {
-			if err := b.put(vectorKey(x.Key, t), encodeVector(vectors[i])); err != nil {
-				return err
-			}
+			r.puts = append(r.puts, put{in(tx, "vectors"), vectorKey(x.Key, t), encodeVector(vectors[i])})
 		}
-		return nil
+		return r.apply()
 	})
 }
 

@@ -1,0 +1,107 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tooldex/tooldex/index/store"
+)
+
+// A Problem is one damaged or doubtful thing that Check found.
+type Problem struct {
+	File   string `json:"file"`
+	What   string `json:"what"`
+	Remedy string `json:"remedy"`
+}
+
+const (
+	repairRemedy = "run `tooldex doctor --repair`: it moves the file aside, and tools come back as their servers are listed"
+	deleteRemedy = "delete it when you no longer need what is in it"
+)
+
+// Check verifies every file of the state folder dir without changing it. The
+// store's page structure carries no checksums, and some damage to it ends
+// the process that reads it: see [CheckBy].
+func Check(dir string) ([]Problem, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("check state folder: %w", err)
+	}
+	problems := []Problem{}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		switch name := f.Name(); {
+		case name == "store.db":
+			what, err := store.Check(dir)
+			if err != nil {
+				return nil, fmt.Errorf("check state folder: %w", err)
+			}
+			for _, w := range what {
+				problems = append(problems, Problem{path, w, repairRemedy})
+			}
+		case strings.HasPrefix(name, "store.damaged-"):
+			problems = append(problems, Problem{path, "a store that could not be read was moved here", deleteRemedy})
+		}
+	}
+	return problems, nil
+}
+
+// CheckBy runs cmd, a command of this program that prints [Check]'s problems
+// as JSON, so that damage which ends that process becomes a problem like any
+// other.
+func CheckBy(ctx context.Context, cmd *exec.Cmd, dir string) ([]Problem, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("check state folder in a process of its own: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer stop()
+	err := cmd.Wait()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("check state folder in a process of its own: %w", ctx.Err())
+	}
+	var problems []Problem
+	if json.Unmarshal(stdout.Bytes(), &problems) == nil {
+		return problems, nil
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
+	return []Problem{{
+		File:   filepath.Join(dir, "store.db"),
+		What:   fmt.Sprintf("reading it ended the process (%v): %s", err, first),
+		Remedy: repairRemedy,
+	}}, nil
+}
+
+// Repair moves a damaged store aside and deletes files that are made again
+// from it. It returns what it did, one sentence each. Problems are those that
+// Check or CheckBy found.
+func Repair(dir string, problems []Problem) (done []string, err error) {
+	var files []string
+	for _, p := range problems {
+		if p.Remedy == repairRemedy {
+			files = append(files, p.File)
+		}
+	}
+	slices.Sort(files)
+	for _, file := range slices.Compact(files) {
+		if filepath.Base(file) != "store.db" {
+			err = errors.Join(err, os.Remove(file))
+			done = append(done, fmt.Sprintf("deleted %s: it is made again", file))
+			continue
+		}
+		aside, e := store.MoveAside(dir)
+		if err = errors.Join(err, e); e == nil {
+			done = append(done, fmt.Sprintf("moved %s to %s: execution metrics and first-seen dates are lost, tools come back as their servers are listed", file, aside))
+		}
+	}
+	return done, err
+}

@@ -1,0 +1,424 @@
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tooldex/tooldex/index/store"
+)
+
+// openStore opens the state folder, or finds out why it is not to be used.
+func (ix *Index) openStore() error {
+	if ix.dir == "" {
+		return nil
+	}
+	st, err := store.Open(ix.dir, store.Options{ReadOnly: ix.options.Offline})
+	switch {
+	case errors.Is(err, store.ErrNewer):
+		ix.problem = fmt.Sprintf("%v; the catalog is kept in memory only", err)
+	case errors.Is(err, store.ErrReadOnly):
+		ix.problem = fmt.Sprintf("%v: the catalog is kept in memory only; make %s writable", err, ix.dir)
+		ix.store = st
+	case err != nil:
+		return err
+	default:
+		ix.store = st
+	}
+	if ix.problem != "" {
+		ix.log.Warn("state folder is not written", "problem", ix.problem)
+	}
+	return nil
+}
+
+// readOnly says whether changes stay in memory. The caller holds mu.
+func (ix *Index) readOnly() bool {
+	return ix.store == nil || ix.problem != "" || ix.options.Offline
+}
+
+// key is the key under which this process stores a server.
+func (ix *Index) key(name string) store.Key {
+	if ix.store == nil {
+		return store.Key{}
+	}
+	return ix.store.Key(name, ix.options.Sources[name])
+}
+
+// load takes over the stored servers that the configuration names.
+func (ix *Index) load(ctx context.Context) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.store != nil {
+		loaded, c, err := ix.store.Load(ctx, nil2all(ix.ours()))
+		if err != nil {
+			ix.fail(err)
+		}
+		ix.counters = c
+		ix.generation = c.Generation
+		for _, sv := range ix.chosen(loaded) {
+			ix.adopt(ctx, sv)
+		}
+		ix.reloadMetrics(ctx)
+	}
+	ix.swap()
+}
+
+// ours are the names of the servers to load by key; nil means all.
+func (ix *Index) ours() map[store.Key]string {
+	if ix.options.Sources == nil {
+		return nil
+	}
+	ours := make(map[store.Key]string, len(ix.options.Sources))
+	for name := range ix.options.Sources {
+		ours[ix.key(name)] = name
+	}
+	return ours
+}
+
+func nil2all(ours map[store.Key]string) func(store.Server) bool {
+	if ours == nil {
+		return nil
+	}
+	return func(sv store.Server) bool { return ours[sv.Key] != "" }
+}
+
+// chosen gives damaged records their names back, and of servers of one name
+// keeps the one listed last.
+func (ix *Index) chosen(loaded []store.Loaded) []store.Loaded {
+	ours := ix.ours()
+	latest := map[string]store.Loaded{}
+	for _, sv := range loaded {
+		if sv.Damaged {
+			if ours == nil {
+				continue // its name is lost
+			}
+			sv.Name = ours[sv.Key]
+		}
+		if old, ok := latest[sv.Name]; !ok || sv.Listed.After(old.Listed) {
+			latest[sv.Name] = sv
+		}
+	}
+	return slices.Collect(maps.Values(latest))
+}
+
+// adopt takes over one server as it is stored. Tools that are known already
+// are kept. The caller holds mu.
+func (ix *Index) adopt(ctx context.Context, sv store.Loaded) {
+	old := ix.servers[sv.Name]
+	next := &server{
+		key: sv.Key, entries: make(map[string]*entry, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
+		confirmed: sv.Listed.After(ix.started), generation: sv.Generation, changed: map[string]bool{},
+		suspect: sv.Damaged || len(sv.Lost) > 0,
+	}
+	if old != nil {
+		next.confirmed = next.confirmed || old.confirmed
+		next.revision = old.revision + 1
+	}
+	for _, se := range sv.Tools {
+		e := ix.known(old, se)
+		if e == nil {
+			var outdated bool
+			var err error
+			e, outdated, err = entryOf(se, &ix.lexicon, func() ([]byte, error) {
+				return ix.readRawLocked(ctx, sv.Key, se.ID)
+			})
+			next.suspect = next.suspect || outdated || err != nil
+			if err != nil {
+				ix.log.Warn("a stored tool is left out until its server is listed", "server", sv.Name, "error", err)
+				continue
+			}
+		}
+		next.entries[e.doc.id] = e
+	}
+	ix.servers[sv.Name] = next
+	ix.raws.place(sv.Name, sv.Key)
+}
+
+func (ix *Index) readRawLocked(ctx context.Context, key store.Key, id store.ID) ([]byte, error) {
+	raw, err := ix.store.Raw(ctx, key, id)
+	if err == nil && raw == nil {
+		err = fmt.Errorf("tool %x: its object is missing", id)
+	}
+	return raw, err
+}
+
+// known is the entry that memory has of a stored tool.
+func (ix *Index) known(old *server, se store.Entry) *entry {
+	id := fmt.Sprintf("%x", se.ID)
+	if old != nil {
+		if e := old.entries[id]; e != nil && e.sum == se.Sum {
+			return e
+		}
+		ix.raws.forget(id)
+	}
+	return nil
+}
+
+// firstSeen are the dates of tools that are new to memory, by id.
+type firstSeen struct {
+	dates map[string]time.Time
+	now   time.Time
+}
+
+func (f firstSeen) of(id string) time.Time {
+	if t, ok := f.dates[id]; ok && !t.IsZero() {
+		return t.UTC()
+	}
+	return f.now
+}
+
+// firstSeen asks the store about tools that memory does not have: one that
+// comes back keeps its date. When the store cannot tell, the date is today's
+// and gives way to the stored one when the tool is loaded again.
+func (ix *Index) firstSeen(ctx context.Context, tools map[string][]Tool) firstSeen {
+	seen := firstSeen{dates: map[string]time.Time{}, now: time.Now().UTC()}
+	if ix.store == nil {
+		return seen
+	}
+	for name, list := range tools {
+		unknown := ix.unknown(name, list)
+		if len(unknown) == 0 {
+			continue
+		}
+		dates, err := ix.store.FirstSeen(ctx, ix.key(name), unknown)
+		if err != nil {
+			ix.log.Warn("first-seen dates could not be read", "server", name, "error", err)
+		}
+		for id, t := range dates {
+			seen.dates[fmt.Sprintf("%x", id)] = t
+		}
+	}
+	return seen
+}
+
+// unknown are the ids of tools that memory does not have.
+func (ix *Index) unknown(name string, tools []Tool) (ids []store.ID) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	sv := ix.servers[name]
+	for _, t := range tools {
+		t.Server = name
+		if id := t.ID(); sv == nil || sv.entries[id] == nil {
+			ids = append(ids, storedID(id))
+		}
+	}
+	return ids
+}
+
+// A draft is one server's change on its way to disk.
+type draft struct {
+	name     string
+	revision int
+	change   store.Change
+	held     map[string]json.RawMessage // what may be released when it is stored
+}
+
+// write stores what is pending of the named servers. It waits until no other
+// change is on its way, then for the store's lock.
+func (ix *Index) write(ctx context.Context, names []string, object func(id string) json.RawMessage) error {
+	select {
+	case ix.writing <- struct{}{}:
+		defer func() { <-ix.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	drafts := ix.drafts(names, object)
+	if len(drafts) == 0 {
+		return nil
+	}
+	changes := make([]store.Change, len(drafts))
+	for i, d := range drafts {
+		changes[i] = d.change
+	}
+	c, missing, err := ix.store.Replace(ctx, changes...)
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if err != nil {
+		return ix.fail(err)
+	}
+	ix.failure = ""
+	ix.written(drafts, c, missing)
+	return nil
+}
+
+// fail remembers why the store could not be used. A store that is busy, that
+// is newer or cannot be written is no error of the caller's: status says it.
+// The caller holds mu.
+func (ix *Index) fail(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrReadOnly):
+		ix.problem = fmt.Sprintf("%v; the catalog is kept in memory only", err)
+		for _, sv := range ix.servers {
+			sv.generation = 0 // the next list is all that remains of it
+		}
+	case errors.Is(err, store.ErrBusy):
+		ix.failure = err.Error()
+	default:
+		ix.failure = err.Error()
+		ix.log.Warn("store", "error", err)
+		return err
+	}
+	ix.log.Warn("store", "error", err)
+	return nil
+}
+
+// drafts makes the changes of those named servers that are not as stored.
+func (ix *Index) drafts(names []string, object func(id string) json.RawMessage) (drafts []draft) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.readOnly() {
+		return nil
+	}
+	for _, name := range names {
+		if sv := ix.servers[name]; sv != nil && (sv.pending() || sv.suspect && object != nil) {
+			drafts = append(drafts, ix.draft(name, sv, object))
+		}
+	}
+	return drafts
+}
+
+func (ix *Index) draft(name string, sv *server, object func(id string) json.RawMessage) draft {
+	d := draft{name: name, revision: sv.revision, held: map[string]json.RawMessage{}}
+	lex := ix.lexicon.View()
+	now := time.Now()
+	d.change = store.Change{
+		Server: store.Server{Key: sv.key, Name: name, Listed: sv.listed, Seen: now, Warnings: sv.warnings},
+		Base:   sv.generation,
+	}
+	if sv.suspect {
+		d.change.Base = 0
+	}
+	for id := range sv.changed {
+		raw := ix.raws.peek(id)
+		e := sv.entries[id]
+		if e == nil {
+			d.change.Gone = append(d.change.Gone, storedID(id))
+			continue
+		}
+		d.held[id] = raw
+		d.change.Put = append(d.change.Put, storedEntry(e, raw, lex))
+	}
+	entries := sv.entries // replaced, never changed
+	d.change.All = func() []store.Entry {
+		all := make([]store.Entry, 0, len(entries))
+		for id, e := range entries {
+			raw := ix.raws.peek(id)
+			if raw == nil && object != nil {
+				raw = object(id)
+			}
+			all = append(all, storedEntry(e, raw, lex))
+		}
+		slices.SortFunc(all, func(a, b store.Entry) int { return slices.Compare(a.ID[:], b.ID[:]) })
+		return all
+	}
+	if sv.generation == 0 {
+		for id := range sv.entries {
+			d.held[id] = ix.raws.peek(id)
+		}
+	}
+	return d
+}
+
+// written takes note of what was stored. The caller holds mu.
+func (ix *Index) written(drafts []draft, c store.Counters, missing []store.Ref) {
+	lacks := map[store.Key]bool{}
+	for _, ref := range missing {
+		lacks[ref.Server] = true
+	}
+	for _, d := range drafts {
+		for id, raw := range d.held {
+			ix.raws.release(id, raw)
+		}
+		sv := ix.servers[d.name]
+		if sv.key != d.change.Server.Key {
+			continue
+		}
+		sv.generation = c.Generation
+		if sv.revision == d.revision {
+			sv.changed = map[string]bool{}
+			sv.suspect = lacks[sv.key]
+			sv.unlisted = false
+		}
+	}
+	ix.generation = max(ix.generation, c.Generation)
+	if ix.counters.File == c.File && ix.counters.Generation+1 == c.Generation {
+		ix.counters = c // nobody else changed anything in between
+	}
+}
+
+// pending are the names of servers whose change waits to be written. The
+// caller holds mu.
+func (ix *Index) pending() (names []string) {
+	if ix.readOnly() {
+		return nil
+	}
+	for name, sv := range ix.servers {
+		if sv.pending() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Prune forgets the stored servers that Options.Sources does not name, and
+// returns their names.
+func (ix *Index) Prune(ctx context.Context) ([]string, error) {
+	if ix.options.Sources == nil {
+		return nil, nil
+	}
+	gone := ix.pruneMemory()
+	stored, err := ix.pruneStore(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("prune: %w", err)
+	}
+	gone = append(gone, stored...)
+	slices.Sort(gone)
+	return slices.Compact(gone), nil
+}
+
+func (ix *Index) pruneMemory() (gone []string) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for name, sv := range ix.servers {
+		if _, ok := ix.options.Sources[name]; ok {
+			continue
+		}
+		gone = append(gone, name)
+		for id := range sv.entries {
+			ix.raws.forget(id)
+		}
+		delete(ix.servers, name)
+	}
+	if len(gone) > 0 {
+		ix.generation++
+		ix.swap()
+	}
+	return gone
+}
+
+func (ix *Index) pruneStore(ctx context.Context) (gone []string, err error) {
+	if ix.store == nil {
+		return nil, nil
+	}
+	all, _, err := ix.store.Servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ours := ix.ours()
+	var drop []store.Key
+	for _, sv := range all {
+		if ours[sv.Key] == "" {
+			drop = append(drop, sv.Key)
+			gone = append(gone, sv.Name)
+		}
+	}
+	if len(drop) == 0 {
+		return nil, nil
+	}
+	return gone, ix.store.Drop(ctx, drop)
+}

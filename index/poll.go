@@ -1,0 +1,180 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tooldex/tooldex/index/store"
+)
+
+// How often a process looks at the shared store and writes what it counted.
+const (
+	pollEvery     = 2 * time.Second
+	flushEvery    = 5 * time.Second
+	maintainFirst = time.Minute // not while everything else starts
+	maintainEvery = 24 * time.Hour
+	retryAtMost   = time.Minute // between two attempts to write a pending change
+	closeWithin   = 15 * time.Second
+)
+
+// tend keeps memory and disk together until ctx ends.
+func (ix *Index) tend(ctx context.Context) {
+	poll, flush := time.NewTicker(pollEvery), time.NewTicker(flushEvery)
+	defer poll.Stop()
+	defer flush.Stop()
+	maintain := time.NewTimer(maintainFirst)
+	defer maintain.Stop()
+	retry := newRetry()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+			ix.poll(ctx)
+			if retry.due() {
+				retry.done(ix.writePending(ctx))
+			}
+		case <-flush.C:
+			ix.flush(ctx)
+		case <-maintain.C:
+			ix.maintain(ctx)
+			maintain.Reset(maintainEvery)
+		}
+	}
+}
+
+// A retry spaces attempts that fail.
+type retry struct {
+	wait time.Duration
+	at   time.Time
+}
+
+func newRetry() *retry { return &retry{wait: pollEvery} }
+
+func (r *retry) due() bool { return !time.Now().Before(r.at) }
+
+func (r *retry) done(ok bool) {
+	if ok {
+		r.wait = pollEvery
+		return
+	}
+	r.at = time.Now().Add(r.wait)
+	r.wait = min(2*r.wait, retryAtMost)
+}
+
+// writePending stores the changes that wait, and says whether none is left.
+func (ix *Index) writePending(ctx context.Context) bool {
+	ix.mu.Lock()
+	names := ix.pending()
+	ix.mu.Unlock()
+	if len(names) == 0 {
+		return true
+	}
+	return ix.write(ctx, names, nil) == nil
+}
+
+// poll takes over what other processes have changed. A store that is locked
+// or cannot be read is looked at again the next time.
+func (ix *Index) poll(ctx context.Context) {
+	c, err := ix.store.Counters(ctx)
+	ix.mu.Lock()
+	before := ix.counters
+	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrBusy) {
+		_ = ix.fail(err) // it is remembered and logged there
+	}
+	ix.mu.Unlock()
+	if err != nil || c == before {
+		return
+	}
+	if c.File != before.File || c.Generation != before.Generation {
+		err = ix.reload(ctx, c.File != before.File)
+	}
+	if c.Recorded != before.Recorded || c.File != before.File {
+		ix.reloadMetrics(ctx)
+	}
+	if err == nil {
+		ix.mu.Lock()
+		ix.counters = c
+		ix.mu.Unlock()
+	}
+}
+
+// reload takes over the servers whose stored state is not the one in memory.
+// When the file is another one, what memory has more must be stored anew.
+func (ix *Index) reload(ctx context.Context, otherFile bool) error {
+	ours := ix.ours()
+	ix.mu.Lock()
+	have := make(map[store.Key]uint64, len(ix.servers))
+	for _, sv := range ix.servers {
+		have[sv.key] = sv.generation
+		sv.suspect = sv.suspect || otherFile
+	}
+	ix.mu.Unlock()
+	loaded, _, err := ix.store.Load(ctx, func(sv store.Server) bool {
+		return (ours == nil || ours[sv.Key] != "") && have[sv.Key] != sv.Generation
+	})
+	if err != nil {
+		ix.log.Warn("changes of other processes could not be read", "error", err)
+		return err
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	changed := false
+	for _, sv := range ix.chosen(loaded) {
+		if old := ix.servers[sv.Name]; old != nil && (len(old.changed) > 0 || old.generation > sv.Generation && !otherFile) {
+			continue // what is in memory is newer
+		}
+		ix.adopt(ctx, sv)
+		changed = true
+	}
+	if changed {
+		ix.generation++
+		ix.swap()
+	}
+	return nil
+}
+
+// maintain tells the store what is in use and lets it forget the rest.
+func (ix *Index) maintain(ctx context.Context) {
+	ix.mu.Lock()
+	readOnly := ix.readOnly()
+	use := store.InUse{Servers: map[store.Key]bool{}, Spaces: map[store.Space]bool{}}
+	for key := range ix.ours() {
+		use.Servers[key] = true
+	}
+	for _, sv := range ix.servers {
+		use.Servers[sv.key] = true
+	}
+	ix.mu.Unlock()
+	if readOnly {
+		return
+	}
+	touched := make(map[store.Key]time.Time, len(use.Servers))
+	for key := range use.Servers {
+		touched[key] = time.Time{}
+	}
+	now := time.Now()
+	err := errors.Join(ix.store.Touch(ctx, now, touched), ix.store.Maintain(ctx, now, use))
+	if err != nil && ctx.Err() == nil {
+		ix.log.Warn("store maintenance", "error", err)
+	}
+}
+
+// finish writes what is pending when the index closes.
+func (ix *Index) finish() error {
+	ix.mu.Lock()
+	readOnly := ix.readOnly()
+	names := ix.pending()
+	ix.mu.Unlock()
+	if readOnly {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	var err error
+	if len(names) > 0 {
+		err = ix.write(ctx, names, nil)
+	}
+	return errors.Join(err, ix.flush(ctx))
+}

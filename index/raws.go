@@ -1,0 +1,148 @@
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/tooldex/tooldex/index/store"
+)
+
+// rawCache is how many tool objects stay in memory: a schema has 2.5 KB.
+const rawCache = 1000
+
+// rawWait bounds a read from disk of one tool object.
+const rawWait = 3 * time.Second
+
+// Raws give the tools' objects: those that are not stored yet from memory,
+// the others from disk.
+type raws struct {
+	recent *lru.Cache[string, json.RawMessage]
+
+	mu   sync.Mutex // guards the fields below
+	held map[string]json.RawMessage
+	keys map[string]store.Key // of stored servers, by name
+}
+
+func newRaws() *raws {
+	recent, err := lru.New[string, json.RawMessage](rawCache)
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	return &raws{recent: recent, held: map[string]json.RawMessage{}, keys: map[string]store.Key{}}
+}
+
+// hold keeps a copy of the object of the tool id until it is released.
+func (r *raws) hold(id string, raw json.RawMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held[id] = append(json.RawMessage{}, raw...)
+	r.recent.Remove(id)
+}
+
+// peek returns the object that is held for the tool id.
+func (r *raws) peek(id string) json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held[id]
+}
+
+// release gives up an object, unless another one is held by now.
+func (r *raws) release(id string, raw json.RawMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := r.held[id]; len(now) == len(raw) && (len(now) == 0 || &now[0] == &raw[0]) {
+		delete(r.held, id)
+	}
+}
+
+// forget drops what is known of the tool id.
+func (r *raws) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.held, id)
+	r.recent.Remove(id)
+}
+
+// place says under which key a server is stored.
+func (r *raws) place(server string, key store.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keys[server] = key
+}
+
+// places are the keys of the stored servers.
+func (r *raws) places() []store.Key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.keys))
+}
+
+// find returns the object in memory, or the key of the server that has it on
+// disk.
+func (r *raws) find(server, id string) (json.RawMessage, store.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if raw, ok := r.held[id]; ok {
+		return raw, store.Key{}
+	}
+	raw, _ := r.recent.Get(id)
+	return raw, r.keys[server]
+}
+
+// Raw returns the tool's object as its upstream sent it.
+func (ix *Index) Raw(id string) (json.RawMessage, error) {
+	s := ix.snapshot()
+	doc, ok := s.find(id)
+	if !ok {
+		return nil, fmt.Errorf("read tool %s: not in the catalog", id)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), rawWait)
+	defer cancel()
+	server := s.docs[doc].tool.Server
+	raw, key := ix.raws.find(server, id)
+	if raw != nil {
+		return raw, nil
+	}
+	raw, err := ix.readRaw(ctx, server, key, id)
+	if err != nil {
+		return nil, err
+	}
+	ix.raws.recent.Add(id, raw)
+	return raw, nil
+}
+
+// readRaw reads a tool's object from disk. When it is not there the server's
+// next list is stored whole.
+func (ix *Index) readRaw(ctx context.Context, server string, key store.Key, id string) (json.RawMessage, error) {
+	if ix.store == nil {
+		return nil, fmt.Errorf("read tool %s: not in the catalog", id)
+	}
+	raw, err := ix.store.Raw(ctx, key, storedID(id))
+	if err == nil && raw != nil {
+		return raw, nil
+	}
+	if err == nil || errors.Is(err, store.ErrDamaged) {
+		ix.distrust(server)
+	}
+	if err == nil {
+		err = fmt.Errorf("it is not in %s any more", ix.store.Path())
+	}
+	return nil, fmt.Errorf("read tool %s of server %q: %w; it comes back when the server is listed again", id, server, err)
+}
+
+// distrust makes the next list of a server be stored whole.
+func (ix *Index) distrust(server string) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if sv := ix.servers[server]; sv != nil {
+		sv.suspect = true
+	}
+}

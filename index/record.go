@@ -1,0 +1,189 @@
+package index
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/store"
+)
+
+// headVersion is the version of what is stored of a tool beside its analysis.
+// A head of another version is lost until its server is listed.
+const headVersion = 1
+
+var (
+	errOutdated = errors.New("made by another version")
+	errMangled  = errors.New("does not decode")
+)
+
+// encodeHead writes what is resident of a tool: a version, its strings, then
+// its lists, lengths before contents, all numbers as unsigned varints.
+func encodeHead(t *Tool) []byte {
+	w := writer{binary.AppendUvarint(make([]byte, 0, 256+len(t.Description)), headVersion)}
+	for _, s := range headStrings(t) {
+		w.text(*s)
+	}
+	for _, l := range headLists(t) {
+		w.texts(*l)
+	}
+	w.number(uint64(len(t.Examples)))
+	for _, e := range t.Examples {
+		w.text(e.Description)
+		w.text(string(e.Arguments))
+	}
+	hidden := uint64(0)
+	if t.Hidden {
+		hidden = 1
+	}
+	w.number(hidden)
+	return w.data
+}
+
+func headStrings(t *Tool) []*string {
+	return []*string{&t.Server, &t.Name, &t.Key, &t.Title, &t.Description, &t.Category, &t.Integration, &t.Visibility, &t.Inexecutable}
+}
+
+func headLists(t *Tool) []*[]string {
+	return []*[]string{&t.Tags, &t.Phrases, &t.Teams, &t.Warnings}
+}
+
+// decodeHead reads a tool without Raw and FirstSeen.
+func decodeHead(data []byte) (Tool, error) {
+	var t Tool
+	r := reader{data: string(data)}
+	if r.number() != headVersion {
+		return t, errOutdated
+	}
+	for _, s := range headStrings(&t) {
+		*s = r.text()
+	}
+	for _, l := range headLists(&t) {
+		*l = r.texts()
+	}
+	if n := r.count(); n > 0 {
+		t.Examples = make([]Example, n)
+	}
+	for i := range t.Examples {
+		t.Examples[i] = Example{Description: r.text(), Arguments: []byte(r.text())}
+	}
+	t.Hidden = r.number() == 1
+	return t, r.end()
+}
+
+// A writer appends values that a reader reads back.
+type writer struct{ data []byte }
+
+func (w *writer) number(n uint64) { w.data = binary.AppendUvarint(w.data, n) }
+
+func (w *writer) text(s string) {
+	w.number(uint64(len(s)))
+	w.data = append(w.data, s...)
+}
+
+func (w *writer) texts(list []string) {
+	w.number(uint64(len(list)))
+	for _, s := range list {
+		w.text(s)
+	}
+}
+
+// A reader reads values; past the first that is not there it reads zeros. Its
+// strings are slices of data.
+type reader struct {
+	data string
+	bad  bool
+}
+
+func (r *reader) number() uint64 {
+	n := uint64(0)
+	for i := 0; i < len(r.data) && i < binary.MaxVarintLen64; i++ {
+		c := r.data[i]
+		n |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			r.data = r.data[i+1:]
+			return n
+		}
+	}
+	r.bad = true
+	return 0
+}
+
+// count reads how many values follow, each of which takes at least a byte.
+func (r *reader) count() int {
+	n := r.number()
+	if n > uint64(len(r.data)) {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) text() string {
+	n := r.count()
+	s := r.data[:n]
+	r.data = r.data[n:]
+	return s
+}
+
+func (r *reader) texts() []string {
+	n := r.count()
+	if n == 0 {
+		return nil
+	}
+	list := make([]string, n)
+	for i := range list {
+		list[i] = r.text()
+	}
+	return list
+}
+
+func (r *reader) end() error {
+	if r.bad || r.data != "" {
+		return errMangled
+	}
+	return nil
+}
+
+// storedID is a document's id as the store has it.
+func storedID(id string) (out store.ID) {
+	_, _ = hex.Decode(out[:], []byte(id)) // ids are made by Tool.ID
+	return out
+}
+
+// storedEntry is an entry as the store takes it.
+func storedEntry(e *entry, raw []byte, lex bm25.View) store.Entry {
+	return store.Entry{
+		ID:        storedID(e.doc.id),
+		Sum:       e.sum,
+		Texts:     e.doc.embedded[:],
+		Head:      encodeHead(&e.doc.tool),
+		Terms:     append(binary.AppendUvarint(nil, analysisVersion), e.doc.encode(lex)...),
+		Raw:       raw,
+		FirstSeen: e.doc.tool.FirstSeen,
+	}
+}
+
+// entryOf makes an entry of what is stored. An analysis that cannot be used
+// is made again of the tool object that raw gives.
+func entryOf(se store.Entry, lex *bm25.Lexicon, raw func() ([]byte, error)) (e *entry, outdated bool, err error) {
+	t, err := decodeHead(se.Head)
+	if err != nil {
+		return nil, false, err
+	}
+	t.FirstSeen = se.FirstSeen.UTC()
+	if se.FirstSeen.IsZero() {
+		t.FirstSeen = time.Time{}
+	}
+	if v, n := binary.Uvarint(se.Terms); n > 0 && v == analysisVersion && len(se.Texts) == textForms {
+		if a, err := decodeAnalysis(se.Terms[n:], lex); err == nil {
+			return &entry{doc: finishDocument(t, a, [textForms][32]byte(se.Texts)), sum: se.Sum}, false, nil
+		}
+	}
+	if t.Raw, err = raw(); err != nil {
+		return nil, false, err
+	}
+	return &entry{doc: newDocument(t, lex), sum: se.Sum}, true, nil
+}

@@ -1,0 +1,66 @@
+package index
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tooldex/tooldex/index/store"
+)
+
+// Status describes the index.
+func (ix *Index) Status() Status {
+	st := Status{Dir: ix.dir, Format: store.Format, Bytes: folderBytes(ix.dir), Generation: ix.snapshot().generation}
+	var problems []string
+	if ix.store != nil {
+		problems = ix.store.Notes()
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, p := range []string{ix.problem, ix.failure} {
+		if p != "" {
+			problems = append(problems, p)
+		}
+	}
+	st.Problem = strings.Join(problems, "; ")
+	st.Pending = ix.pending()
+	for _, name := range slices.Sorted(maps.Keys(ix.servers)) {
+		part := ix.servers[name].status(name)
+		st.Tools += part.Tools
+		st.Hidden += part.Hidden
+		st.Servers = append(st.Servers, part)
+	}
+	return st
+}
+
+func (sv *server) status(name string) ServerStatus {
+	part := ServerStatus{Name: name, Listed: sv.listed, Stale: !sv.confirmed, Warnings: sv.warnings}
+	for _, e := range sv.entries {
+		if e.doc.tool.Hidden {
+			part.Hidden++
+		} else {
+			part.Tools++
+		}
+	}
+	return part
+}
+
+// folderBytes is the size of the files of the state folder; what cannot be
+// read counts as nothing.
+func folderBytes(dir string) (n int64) {
+	if dir == "" {
+		return 0
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		if info, err := os.Stat(filepath.Join(dir, f.Name())); err == nil && info.Mode().IsRegular() {
+			n += info.Size()
+		}
+	}
+	return n
+}
