@@ -24,7 +24,7 @@ The result goes to standard output: a text as it is, anything else as JSON.
 --json prints what execute_tool returns, --raw the server's result untouched.`
 
 const callExample = `  tooldex call numbers/convert_units value=26.2 from=mile to=km
-  tooldex call text/sort_lines --args '{"text":"b\na","options":{"unique":true}}'
+  tooldex call text/sort_lines --args '{"text":"b\na"}'
   tooldex call files/read_text_file path=notes.txt --json`
 
 // callFlags are the flags of call.

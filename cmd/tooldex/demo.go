@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,7 +74,6 @@ func (a *app) runDemo(cmd *cobra.Command, dir string, once bool) error {
 	if err != nil {
 		return err
 	}
-	cfg.State = "" // nothing to keep
 	e, err := a.engineFor(cmd, cfg, engineOptions{online: true})
 	if err != nil {
 		return err
@@ -135,7 +132,7 @@ func (a *app) demoIndex(ctx context.Context, e *engine) error {
 		return fmt.Errorf("index tools: %w", err)
 	}
 	a.step(1, "Started %d MCP servers as child processes and listed their tools (%d ms)", len(counts), time.Since(began).Milliseconds())
-	g := &grid{head: []string{"server", "tools", "reached over"}, numbers: []int{1}}
+	g := &grid{head: []string{"server", "tools", "reached over"}, numbers: []int{1}, indent: "   "}
 	for _, st := range e.set.Status() {
 		g.add(st.Name, fmt.Sprint(counts[st.Name]), fmt.Sprintf("%s, MCP %s", st.Transport, st.Protocol))
 	}
@@ -184,11 +181,7 @@ func (a *app) demoExplain(ctx context.Context, e *engine) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	(&app{out: &b}).showExplained(explained{hit.Tool.QualifiedName(), x, true})
-	for line := range strings.Lines(b.String()) {
-		a.say("   %s", strings.TrimSuffix(line, "\n"))
-	}
+	a.showExplained("   ", explained{hit.Tool.QualifiedName(), x, true})
 	return nil
 }
 
@@ -202,9 +195,9 @@ func (a *app) demoDescribe(ctx context.Context, e *engine) error {
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	a.say("   %s: %s", d.Qualified, d.Description)
+	a.hang("   ", d.Qualified+": "+d.Description)
 	for _, x := range d.Examples {
-		a.say("   example: %s", x.Arguments)
+		a.hang("   example ", string(x.Arguments))
 	}
 	return nil
 }
@@ -225,8 +218,8 @@ func (a *app) demoExecute(ctx context.Context, e *engine, tool, args string) err
 		return err
 	}
 	answer := e.gw.Call(ctx, "execute_tool", arguments)
-	a.say("   %s %s", tool, args)
-	a.say("   → %s", answer.JSON)
+	a.hang("   call   ", tool+" "+args)
+	a.hang("   answer ", string(answer.JSON))
 	return nil
 }
 

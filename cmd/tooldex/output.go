@@ -33,10 +33,10 @@ func width(w io.Writer) int {
 // A grid is a table of a result. On a terminal its last column is cut to what
 // is left of the line; elsewhere nothing is cut and columns stay aligned.
 type grid struct {
-	head []string
-	rows [][]string
-	// numbers are the columns that are aligned to the right.
-	numbers []int
+	head    []string
+	rows    [][]string
+	numbers []int  // columns that are aligned to the right
+	indent  string // before every line
 }
 
 func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
@@ -62,7 +62,7 @@ func (a *app) show(g *grid) {
 	}
 	t.SetColumnConfigs(configs)
 	for line := range strings.Lines(t.Render()) {
-		fmt.Fprintln(a.out, strings.TrimRight(line, " \r\n"))
+		fmt.Fprintln(a.out, strings.TrimRight(g.indent+line, " \r\n"))
 	}
 }
 
@@ -84,7 +84,7 @@ func (g *grid) fitted(row []string, columns int) []string {
 	if columns == 0 {
 		return out
 	}
-	left := columns
+	left := columns - len(g.indent)
 	for i := range last {
 		left -= g.widest(i) + 2
 	}
@@ -110,18 +110,27 @@ func cut(s string, n int) string {
 	return text.Trim(s, n-1) + "…"
 }
 
-// wrap breaks a text into lines that fit the terminal behind an indent.
-func (a *app) wrap(s, indent string) string {
+// hang writes a line of the result behind a prefix; on a terminal what is too
+// long goes on below its beginning.
+func (a *app) hang(prefix, line string) {
 	columns := width(a.out)
-	if columns == 0 {
-		return indent + strings.ReplaceAll(s, "\n", "\n"+indent)
+	room := columns - text.StringWidth(prefix)
+	if columns == 0 || room < 20 || text.StringWidth(line) <= room {
+		a.say("%s%s", prefix, line)
+		return
 	}
-	s = text.WrapSoft(s, columns-len(indent))
-	var out []string
+	indent := strings.Repeat(" ", text.StringWidth(prefix))
+	for part := range strings.Lines(text.WrapSoft(line, room)) {
+		a.say("%s%s", prefix, strings.TrimRight(part, " \n"))
+		prefix = indent
+	}
+}
+
+// paragraph writes a text, of any number of lines, behind an indent.
+func (a *app) paragraph(indent, s string) {
 	for line := range strings.Lines(s) {
-		out = append(out, indent+strings.TrimRight(line, " \n"))
+		a.hang(indent, strings.TrimRight(line, " \r\n"))
 	}
-	return strings.Join(out, "\n")
 }
 
 // commandWords are the meta-tools by the commands that do the same, for

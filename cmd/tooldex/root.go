@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const rootHelp = `tooldex stands between an LLM client and any number of MCP servers. It indexes
@@ -17,11 +18,11 @@ TOOLDEX_STATE), then from the configuration file: the one that --config names,
 $TOOLDEX_CONFIG, ./tooldex.yaml, or tooldex.yaml in the user's configuration
 folder.`
 
-const rootExample = `  tooldex demo                                see it work, nothing else needed
-  tooldex import --write                      take over the servers of your MCP clients
-  tooldex reindex                             list their tools
-  tooldex search "open a pull request"        find a tool
-  tooldex serve                               serve MCP clients on http://127.0.0.1:7420/mcp`
+const rootExample = `  tooldex demo                           see it work, nothing else needed
+  tooldex import --write                 take over your MCP clients' servers
+  tooldex reindex                        list their tools
+  tooldex search "open a pull request"   find a tool
+  tooldex serve                          serve clients on 127.0.0.1:7420/mcp`
 
 // app is what all subcommands share.
 type app struct {
@@ -42,16 +43,29 @@ func newRoot(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SuggestionsMinimumDistance = 2
 	p := root.PersistentFlags()
 	p.String("config", "", "configuration `file`")
 	p.String("state", "", "state `folder`: where the catalog and its vectors are kept")
 	p.BoolVar(&a.json, "json", false, "print the result as JSON")
 	p.String("log.level", "", "least `level` that is logged to stderr: debug, info, warn, error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, path(cmd)} })
+	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string {
+		return strings.TrimRight(f.FlagUsagesWrapped(min(orElse(width(a.out), 80), 100)), " \n")
+	})
+	root.SetUsageTemplate(strings.NewReplacer(
+		".LocalFlags.FlagUsages", "wrapped .LocalFlags", ".InheritedFlags.FlagUsages", "wrapped .InheritedFlags",
+	).Replace(root.UsageTemplate()))
 	a.addCommands(root)
 	wrapArgs(root)
 	return root
+}
+
+// orElse is n, or otherwise where n is 0.
+func orElse(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
 }
 
 // addCommands adds every subcommand.
@@ -82,6 +96,7 @@ func wrapArgs(cmd *cobra.Command) {
 }
 
 func suggestion(cmd *cobra.Command, typed string) string {
+	cmd.SuggestionsMinimumDistance = 2
 	names := cmd.SuggestionsFor(typed)
 	if len(names) == 0 {
 		return ""

@@ -20,7 +20,7 @@ why a tool is where it is: its exit code is 1 when the tool is not among the
 rows.`
 
 const searchExample = `  tooldex search "open a pull request"
-  tooldex search "convert miles to kilometres" --server numbers --limit 3 --explain
+  tooldex search "convert miles" --server numbers --limit 3 --explain
   tooldex search "read a file" --expect files/read_text_file
   tooldex search "join two tables" --json`
 
@@ -194,7 +194,7 @@ func (a *app) showFound(query string, res *found, explained []explained) {
 	}
 	for _, x := range explained {
 		a.say("")
-		a.showExplained(x)
+		a.showExplained("", x)
 	}
 }
 
@@ -271,31 +271,34 @@ func (e *engine) resolve(name string) (index.Hit, error) {
 	return index.Hit{}, hint(fmt.Errorf("tool %q: ambiguous: %s", name, strings.Join(names, ", ")), "give the name with its server, such as %s", names[0])
 }
 
-func (a *app) showExplained(x explained) {
-	a.say("%s  %.4f  %s", x.Tool, x.Score, x.place())
+func (a *app) showExplained(indent string, x explained) {
+	a.hang(indent, fmt.Sprintf("%s  %.4f  %s", x.Tool, x.Score, x.place()))
+	indent += "  "
 	if x.HasVector && x.Gamma+x.Lambda > 0 && x.Lambda < 1 {
-		a.say("  (%.2f · words %.4f + %.2f · meaning %.4f + %.2f · server %.4f) / %.2f", x.Lambda, x.Keyword, 1-x.Lambda, x.Cosine, x.Gamma, x.Prior, 1+x.Gamma)
+		a.hang(indent, fmt.Sprintf("(%.2f · words %.4f + %.2f · meaning %.4f + %.2f · server %.4f) / %.2f",
+			x.Lambda, x.Keyword, 1-x.Lambda, x.Cosine, x.Gamma, x.Prior, 1+x.Gamma))
 	} else if x.HasVector && x.Lambda == 0 {
-		a.say("  meaning %.4f", x.Cosine)
+		a.hang(indent, fmt.Sprintf("meaning %.4f", x.Cosine))
 	}
 	if x.ExactName {
-		a.say("  raised: the query is the tool's name")
+		a.hang(indent, "raised: the query is the tool's name")
 	}
 	if x.Lambda == 0 {
 		return
 	}
-	a.say("  words %.4f = %.3f of at most %.3f", x.Keyword, x.BM25F, x.Upper)
+	a.hang(indent, fmt.Sprintf("words %.4f = %.3f of at most %.3f", x.Keyword, x.BM25F, x.Upper))
 	for _, t := range x.Terms {
-		if t.Contribution == 0 {
-			a.say("    %-20s       –  in no field (idf %.2f)", t.Text, t.IDF)
-			continue
-		}
-		var fields []string
-		for _, name := range sortedKeys(t.Fields) {
-			fields = append(fields, fmt.Sprintf("%s ×%d", name, t.Fields[name]))
-		}
-		a.say("    %-20s %7.3f  %s (idf %.2f)", t.Text, t.Contribution, strings.Join(fields, ", "), t.IDF)
+		a.hang(indent+fmt.Sprintf("  %-16s %6.3f  idf %.2f  ", t.Text, t.Contribution, t.IDF), occurrences(t.Fields))
 	}
+}
+
+// occurrences says in which fields a term stands how often.
+func occurrences(fields map[string]int) string {
+	var out []string
+	for _, name := range sortedKeys(fields) {
+		out = append(out, fmt.Sprintf("%s ×%d", name, fields[name]))
+	}
+	return orDefault(strings.Join(out, ", "), "in no field")
 }
 
 // place says where the tool is among the rows, or why it is not there.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -34,47 +35,57 @@ func (a *app) serve() *cobra.Command {
 		if stdio && cmd.Flags().Changed("listen") {
 			return usagef(cmd, "--stdio and --listen: want one of them")
 		}
-		// After load the heap hardly changes; a new snapshot moves the limit.
-		tune := func(_ string, d index.Diff, err error) {
-			if err == nil && len(d.Added)+len(d.Changed)+len(d.Removed) > 0 {
-				gateway.TuneGC()
-			}
-		}
-		e, err := a.openEngine(cmd, engineOptions{online: true, serving: true, listed: tune})
-		if err != nil {
-			return err
-		}
-		serve := a.serveHTTP
 		if stdio {
-			serve = a.serveStdio
+			return a.serveStdio(cmd)
 		}
-		err = serve(cmd.Context(), e)
-		if cerr := e.close(); err == nil {
-			err = cerr
-		}
-		return err
+		return a.serveHTTP(cmd)
 	}
 	return cmd
 }
 
-func (a *app) serveHTTP(ctx context.Context, e *engine) error {
-	ln, err := listenLoopback(e.cfg.Listen)
+// tune sets the collector anew: after load the heap hardly changes, and a
+// changed catalog moves the limit.
+func tune(_ string, d index.Diff, err error) {
+	if err == nil && len(d.Added)+len(d.Changed)+len(d.Removed) > 0 {
+		gateway.TuneGC()
+	}
+}
+
+// servingEngine are the options of an engine that serves.
+var servingEngine = engineOptions{online: true, serving: true, listed: tune}
+
+func (a *app) serveHTTP(cmd *cobra.Command) error {
+	cfg, err := a.loadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
-	gateway.TuneGC()
-	a.note("serving %d tools of %d servers on http://%s/mcp", e.ix.Status().Tools, len(e.cfg.Servers), ln.Addr())
-	if len(e.cfg.Servers) == 0 {
-		a.note("warning: %s names no server; \"tooldex import --write\" takes over those of your clients", e.cfg.Path)
+	ln, err := listenLoopback(cfg.Listen)
+	if err != nil {
+		return err
 	}
-	return e.running(ctx, func(ctx context.Context) error { return e.gw.Serve(ctx, ln) })
+	e, err := a.engineFor(cmd, cfg, servingEngine)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	gateway.TuneGC()
+	a.note("serving %s of %s on http://%s/mcp", plural(e.ix.Status().Tools, "tool"), plural(len(cfg.Servers), "server"), ln.Addr())
+	if len(cfg.Servers) == 0 {
+		a.note("warning: %s names no server; \"tooldex import --write\" takes over those of your clients", cfg.Path)
+	}
+	err = e.running(cmd.Context(), func(ctx context.Context) error { return e.gw.Serve(ctx, ln) })
+	return errors.Join(err, e.close())
 }
 
-func (a *app) serveStdio(ctx context.Context, e *engine) error {
+func (a *app) serveStdio(cmd *cobra.Command) error {
+	e, err := a.openEngine(cmd, servingEngine)
+	if err != nil {
+		return err
+	}
 	in, ok := a.in.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(a.in)
 	}
 	gateway.TuneGC()
-	return e.running(ctx, func(ctx context.Context) error { return e.gw.ServeStdio(ctx, in, a.out) })
+	err = e.running(cmd.Context(), func(ctx context.Context) error { return e.gw.ServeStdio(ctx, in, a.out) })
+	return errors.Join(err, e.close())
 }

@@ -249,9 +249,9 @@ func (a *app) showTool(e *engine, object json.RawMessage, rawOnly bool) error {
 			a.say("\nExamples")
 		}
 		if x.Description != "" {
-			a.say("  %s", x.Description)
+			a.hang("  ", x.Description+":")
 		}
-		a.say("  %s", x.Arguments)
+		a.hang("  ", string(x.Arguments))
 	}
 	if len(d.Similar) > 0 {
 		a.say("\nSimilar tools\n  %s", strings.Join(d.Similar, "\n  "))
@@ -265,14 +265,15 @@ func (a *app) showHead(d *described, original *index.Tool) {
 		title += " – " + d.Title
 	}
 	a.say("%s", title)
-	a.say("%s", a.wrap(orDefault(d.Description, "(no description)"), "  "))
+	a.paragraph("  ", orDefault(d.Description, "(no description)"))
 	if d.Description != original.Description {
-		a.say("  overridden; the server says:\n%s", a.wrap(orDefault(original.Description, "(nothing)"), "    "))
+		a.say("  overridden; the server says:")
+		a.paragraph("    ", orDefault(original.Description, "(nothing)"))
 	}
 	a.say("")
 	line := func(name, value string) {
 		if value != "" {
-			a.say("  %-12s %s", name, value)
+			a.hang(fmt.Sprintf("  %-12s ", name), value)
 		}
 	}
 	line("id", d.ID)
@@ -341,7 +342,7 @@ func (a *app) showParameters(title string, schema json.RawMessage) {
 		return
 	}
 	a.say("\n%s", title)
-	g := &grid{head: []string{"", "name", "type", "", "description"}}
+	g := &grid{head: []string{"name", "type", "", "description"}, indent: "  "}
 	for _, required := range []bool{true, false} {
 		for _, name := range sortedKeys(s.Properties) {
 			if contains(s.Required, name) != required {
@@ -355,7 +356,7 @@ func (a *app) showParameters(title string, schema json.RawMessage) {
 			if required {
 				need = "required"
 			}
-			g.add("", name, p.kind(), need, p.about())
+			g.add(name, p.kind(), need, p.about())
 		}
 	}
 	a.show(g)
