@@ -28,6 +28,7 @@ DIR:SPLIT names one split.`
 func (a *app) eval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "eval", Short: "Measure, compare and tune ranking on labelled queries", Long: evalLong,
+		Example: "  tooldex eval run sets/mine\n  tooldex eval lint",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef(cmd, "command %q: unknown%s", args[0], suggestion(cmd, args[0]))
