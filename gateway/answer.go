@@ -86,20 +86,12 @@ type callError struct{ msg, hint string }
 
 func (e *callError) Error() string { return e.msg }
 
-func errorAnswer(err error) *Answer {
-	var out struct {
-		Error string `json:"error"`
-		Hint  string `json:"hint,omitempty"`
-	}
-	out.Error = err.Error()
-	if e, ok := err.(*callError); ok {
-		out.Hint = e.hint
-	}
-	a, err := newAnswer(out)
-	if err != nil { // two strings always marshal
-		a = &Answer{content: []json.RawMessage{textBlock(out.Error)}}
-	}
-	a.IsError = true
+func errorAnswer(e *callError) *Answer {
+	var o objectWriter
+	o.add("error", quote(e.msg))
+	o.add("hint", quote(e.hint))
+	a := &Answer{JSON: o.bytes(), IsError: true}
+	a.content = []json.RawMessage{textBlock(string(a.JSON))}
 	return a
 }
 

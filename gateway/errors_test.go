@@ -1,9 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -29,7 +32,7 @@ func TestBadInput(t *testing.T) {
 		`search_tools {"query":"x","filters":{"has_examples":"yes"}}`,
 		`search_tools {"query":"x","limit":0}`, `search_tools {"query":"x","limit":-1}`, `search_tools {"query":"x","limit":51}`,
 		`search_tools {"query":"x","limit":2.5}`, `search_tools {"query":"x","limit":"5"}`, `search_tools {"query":"x","limit":1e300}`,
-		`search_tools {"query":"x","search_type":"fuzzy"}`, `search_tools {"query":"x","search_type":"semantic"}`,
+		`search_tools {"query":"x","search_type":"fuzzy"}`,
 		`list_tools {"page":0}`, `list_tools {"page":4,"page_size":4}`, `list_tools {"page":2,"filters":{"teams":["x"]}}`, `list_tools {"page_size":101}`,
 		`list_tools {"sort_by":"nam"}`, `list_tools {"sort_order":"up"}`, `list_tools {"filters":{"min_score":0.5}}`, `list_tools {"filters":{"server":["a"]}}`,
 		`describe_tool`, `describe_tool {"tool_name":""}`, `describe_tool {"tool_name":"files/raed_file"}`, `describe_tool {"tool_name":"search"}`,
@@ -54,4 +57,24 @@ func TestBadInput(t *testing.T) {
 		fmt.Fprintf(&out, "%s\n  error: %s\n  hint:  %s\n", call, msg, hint)
 	}
 	golden(t, "errors.golden.txt", []byte(out.String()))
+}
+
+func TestSemanticWithoutVectors(t *testing.T) {
+	msg, hint := fail(t, newGateway(t, nil, Options{}), "search_tools", `{"query":"x","search_type":"semantic"}`)
+	if !strings.HasPrefix(msg, "search_tools: ") || !strings.Contains(msg, "vectors") || !strings.Contains(hint, "hybrid") {
+		t.Errorf("got %q, hint %q", msg, hint)
+	}
+}
+
+// Failures that are none of the caller's are told and logged.
+func TestInnerFailures(t *testing.T) {
+	var log bytes.Buffer
+	g := New(openIndex(t), nil, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	e := g.told("list_tools", errors.New("read tool x: disk on fire"))
+	if e.msg != "list_tools: read tool x: disk on fire" || !strings.Contains(e.hint, "tooldex doctor") {
+		t.Errorf("got %q, hint %q", e.msg, e.hint)
+	}
+	if !strings.Contains(log.String(), "disk on fire") {
+		t.Errorf("the log is %q", log.String())
+	}
 }

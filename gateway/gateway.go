@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -157,10 +158,24 @@ func (g *Gateway) call(ctx context.Context, tool string, args json.RawMessage, c
 	began := time.Now()
 	answer, err := g.answer(ctx, tool, args, c)
 	if err != nil {
-		answer = errorAnswer(err)
+		answer = errorAnswer(g.told(tool, err))
 	}
 	g.metrics.metaCall(tool, answer.IsError, time.Since(began))
 	return answer
+}
+
+// told is err as callers are told it. Failures that are none of the caller's
+// are logged too.
+func (g *Gateway) told(tool string, err error) *callError {
+	var e *callError
+	if errors.As(err, &e) {
+		return e
+	}
+	g.log.Error("meta-tool failed", "meta_tool", tool, "error", err)
+	return &callError{
+		msg:  tool + ": " + strings.TrimPrefix(err.Error(), tool+": "),
+		hint: "this is a failure of the gateway; \"tooldex doctor\" looks for its cause",
+	}
 }
 
 func (g *Gateway) answer(ctx context.Context, tool string, args json.RawMessage, c caller) (*Answer, error) {
