@@ -1,13 +1,16 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -191,6 +194,50 @@ func TestStdioDrainsAtEOF(t *testing.T) {
 	if b := <-all; !strings.Contains(string(b), `"id":2`) || !strings.Contains(string(b), `done`) {
 		t.Errorf("the call's answer is missing: %s", b)
 	}
+}
+
+func TestStdioSkipsGarbage(t *testing.T) {
+	lines := "hello\n\n{}\n7\n{\"jsonrpc\":\n" + initialize + "\r\n[not json\n" + `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	var out bytes.Buffer
+	if err := newGateway(t, nil, Options{}).ServeStdio(t.Context(), io.NopCloser(strings.NewReader(lines)), &out); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		var m struct {
+			ID    any
+			Error *struct{ Code int }
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if m.Error != nil {
+			got = append(got, fmt.Sprint(m.Error.Code))
+		} else {
+			got = append(got, fmt.Sprint("id ", m.ID))
+		}
+	}
+	slices.Sort(got)
+	if want := "-32600 -32600 -32700 -32700 -32700 id 1 id 2"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+func TestStdioRefusesEndlessLines(t *testing.T) {
+	in := io.NopCloser(io.LimitReader(endless{}, 2*maxBody))
+	err := newGateway(t, nil, Options{}).ServeStdio(t.Context(), in, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "longer than 16777216 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
 }
 
 func TestStdioStopsWithContext(t *testing.T) {

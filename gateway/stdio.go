@@ -14,12 +14,14 @@ import (
 )
 
 // ServeStdio serves one client over in and out, one JSON message a line,
-// until in ends or ctx does. Calls under way then get up to 10 s, and their
+// until in ends or ctx does. Lines that are no messages are answered with an
+// error and skipped; a line over 16 MiB ends the session. Calls under way then get up to 10 s, and their
 // answers are still written. It closes in, not out.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	// The session outlives ctx, so that answers can be written after its end.
+	locked := &lockedWriter{w: out}
 	session, err := g.server.Connect(context.WithoutCancel(ctx), stdioTransport{
-		&mcp.IOTransport{Reader: in, Writer: writerOnly{out}, MaxLineLength: maxBody},
+		&mcp.IOTransport{Reader: newMessageReader(in, locked), Writer: locked, MaxLineLength: maxBody},
 	}, nil)
 	if err != nil {
 		return fmt.Errorf("serve stdio: %w", err)
@@ -126,8 +128,3 @@ func (c *stdioConn) awaitResponses(ctx context.Context) {
 		}
 	}
 }
-
-// writerOnly keeps the SDK from closing the output.
-type writerOnly struct{ io.Writer }
-
-func (writerOnly) Close() error { return nil }
