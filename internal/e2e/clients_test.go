@@ -50,7 +50,7 @@ func TestRealInspector(t *testing.T) {
 	output(t, tooldex(t), "reindex", "--config", s.config)
 	endpoint := serveHTTP(t, s)
 	for name, target := range map[string][]string{
-		"stdio": {tooldex(t), "serve", "--stdio", "--config", s.config},
+		"stdio": {"-e", "TOOLDEX_CONFIG=" + s.config, tooldex(t), "serve", "--stdio"}, // the inspector has a --config of its own
 		"http":  {endpoint, "--transport", "http"},
 	} {
 		t.Run(name, func(t *testing.T) {
