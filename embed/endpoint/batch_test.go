@@ -175,6 +175,25 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
+func TestLongRetryAfterIsNotWaitedFor(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, e *Endpoint, f *fake) {
+		f.behave(func(context.Context, []string) ([][]float32, error) {
+			return nil, &StatusError{Code: 503, RetryAfter: time.Hour}
+		})
+		start := time.Now()
+		for range threshold {
+			if _, err := e.EmbedDocuments(t.Context(), numbered(3)); err == nil || time.Since(start) > 0 {
+				t.Errorf("error %v after %v", err, time.Since(start))
+			}
+		}
+		f.calls = nil
+		time.Sleep(maxPause)
+		if _, err := e.EmbedDocuments(t.Context(), numbered(3)); !errors.Is(err, ErrUnavailable) || len(f.calls) > 0 {
+			t.Errorf("asked again before the hour: %d requests, error %v", len(f.calls), err)
+		}
+	})
+}
+
 func TestQuotaIsNotWaitedFor(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, e *Endpoint, f *fake) {
 		f.behave(func(context.Context, []string) ([][]float32, error) {

@@ -31,15 +31,15 @@ type breaker struct {
 	probing  bool
 }
 
-// allow returns nil, or why the call may not be made.
-func (b *breaker) allow(now time.Time) error {
+// allow returns nil, or why the call may not be made. The words stay the same
+// while the server is down, so that callers can tell a new reason.
+func (b *breaker) allow() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < threshold {
 		return nil
 	}
-	wait := max(b.until.Sub(now), 0).Round(100 * time.Millisecond)
-	return fmt.Errorf("%w after %d failures, next try in %v: %w", ErrUnavailable, b.failures, wait, b.cause)
+	return fmt.Errorf("%w, tried again in the background: %w", ErrUnavailable, b.cause)
 }
 
 // due reports whether an open breaker's pause is over.
@@ -99,7 +99,7 @@ func (b *breaker) state() string {
 	if b.failures < threshold {
 		return "ok"
 	}
-	return fmt.Sprintf("not asked after %d failures: %v", b.failures, b.cause)
+	return fmt.Sprintf("not asked after %d failures, tried again in the background: %v", b.failures, b.cause)
 }
 
 // probeSoon learns the identity again in the background, one at a time,

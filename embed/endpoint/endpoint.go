@@ -126,7 +126,7 @@ func (e *Endpoint) Close() error {
 // EmbedQuery returns the vector of a search text. While the breaker is open
 // it fails at once.
 func (e *Endpoint) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
-	if err := e.breaker.allow(time.Now()); err != nil {
+	if err := e.breaker.allow(); err != nil {
 		e.probeSoon()
 		return nil, e.wrap(err)
 	}
@@ -151,7 +151,7 @@ func (e *Endpoint) EmbedDocuments(ctx context.Context, texts []string) ([][]floa
 	if len(texts) == 0 {
 		return out, ctx.Err()
 	}
-	if err := e.breaker.allow(time.Now()); err != nil {
+	if err := e.breaker.allow(); err != nil {
 		if !e.breaker.due(time.Now()) {
 			return out, e.wrap(err)
 		}

@@ -99,7 +99,8 @@ func (e *Endpoint) request(ctx context.Context, j job, call func(context.Context
 		if err == nil || ctx.Err() != nil || n >= j.attempts || kind != busy && kind != down {
 			return err
 		}
-		if !sleep(ctx, pauseAfter(err, waits.NextBackOff())) {
+		pause := pauseAfter(err, waits.NextBackOff())
+		if pause > patience || !sleep(ctx, pause) {
 			return err
 		}
 	}
@@ -128,6 +129,10 @@ func (e *Endpoint) once(ctx context.Context, in lane, call func(context.Context)
 	e.learnFrom(err)
 	return err
 }
+
+// patience is the longest pause inside one call. A server that asks for more
+// fails the call, and the breaker keeps what it asked for.
+const patience = time.Minute
 
 // learnFrom tells the breaker of a call's failure. A server that was not
 // there, or has lost the model, may come back as another.
