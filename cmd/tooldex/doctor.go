@@ -259,13 +259,16 @@ func (a *app) showFindings(findings []finding) error {
 		}
 	} else {
 		for _, f := range findings {
-			mark := "ok   "
+			mark := "ok    "
 			if !f.OK {
-				mark = "FAIL "
+				mark = "FAIL  "
 			}
-			a.say("%s %s: %s", mark, f.What, strings.ReplaceAll(f.Detail, "\n", "\n      "))
+			for line := range strings.Lines(f.What + ": " + f.Detail) {
+				a.hang(mark, strings.TrimRight(line, "\n"))
+				mark = "      "
+			}
 			if f.Remedy != "" {
-				a.say("      → %s", f.Remedy)
+				a.hang("      → ", f.Remedy)
 			}
 		}
 	}

@@ -49,9 +49,6 @@ func (a *app) show(g *grid) {
 	t.Style().Box.PaddingLeft, t.Style().Box.PaddingRight = "", "  "
 	t.Style().Format.Header = text.FormatUpper
 	columns := width(a.out)
-	if columns > 0 {
-		t.Style().Color.Header = text.Colors{text.Bold}
-	}
 	t.AppendHeader(cells(g.head))
 	for _, r := range g.rows {
 		t.AppendRow(cells(g.fitted(r, columns)))
@@ -61,8 +58,12 @@ func (a *app) show(g *grid) {
 		configs = append(configs, pretty.ColumnConfig{Number: n + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
 	t.SetColumnConfigs(configs)
-	for line := range strings.Lines(t.Render()) {
-		fmt.Fprintln(a.out, strings.TrimRight(g.indent+line, " \r\n"))
+	for i, line := range strings.Split(t.Render(), "\n") {
+		line = strings.TrimRight(g.indent+line, " \r")
+		if i == 0 && columns > 0 {
+			line = text.Bold.Sprint(line)
+		}
+		fmt.Fprintln(a.out, line)
 	}
 }
 

@@ -154,10 +154,14 @@ func (a *app) relist(ctx context.Context, e *engine, r *relister, names []string
 	return rows, err
 }
 
-// withReason adds to a wait that ended what the server's last failure was.
+// withReason words a failure for where the server's name stands already; to
+// a wait that ended it adds what the last failure was.
 func (e *engine) withReason(name string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if !errors.Is(err, context.DeadlineExceeded) {
-		return err
+		return errors.New(strings.TrimPrefix(err.Error(), "refresh "+name+": "))
 	}
 	for _, st := range e.set.Status() {
 		if st.Name == name && st.Error != "" {
@@ -249,6 +253,12 @@ const shownChanges = 10
 func (a *app) showChanges(rows []relisting, pruned []string, st index.Status) {
 	a.say("")
 	for _, r := range rows {
+		if r.Error != "" {
+			a.hang(r.Server+": ", r.Error)
+		}
+		if r.Unchanged+len(r.Changed)+len(r.Removed) == 0 {
+			continue // listed for the first time: the table says it
+		}
 		for _, part := range []struct {
 			sign  string
 			names []string
