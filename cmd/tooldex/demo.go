@@ -22,22 +22,28 @@ runs one tool, and then serves MCP clients until you press Ctrl-C. Everything
 lives in a temporary folder that is removed at the end.`
 
 const demoExample = `  tooldex demo
-  tooldex demo --once`
+  tooldex demo --once
+  tooldex demo --listen 127.0.0.1:7520`
 
-// demoListen is where the demo serves; another port if it is taken.
+// demoListen is where the demo serves; if it is taken, on another port.
 const demoListen = "127.0.0.1:7420"
 
 func (a *app) demo() *cobra.Command {
 	var once bool
+	var addr string
 	cmd := &cobra.Command{Use: "demo", Short: "See it work, nothing else needed", Long: demoHelp, Example: demoExample, Args: cobra.NoArgs}
 	cmd.Flags().BoolVar(&once, "once", false, "leave after the walk instead of going on serving")
+	cmd.Flags().StringVar(&addr, "listen", demoListen, "serve on this loopback `address` after the walk")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		dir, err := os.MkdirTemp("", "tooldex-demo-")
 		if err != nil {
 			return fmt.Errorf("make demo folder: %w", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		return a.runDemo(cmd, dir, once)
+		if once {
+			addr = ""
+		}
+		return a.runDemo(cmd, dir, addr)
 	}
 	return cmd
 }
@@ -69,7 +75,8 @@ func demoConfig(dir string) (*config.Config, error) {
 	return config.Load(config.Options{Path: path})
 }
 
-func (a *app) runDemo(cmd *cobra.Command, dir string, once bool) error {
+// runDemo walks and then serves on addr; "" serves nothing.
+func (a *app) runDemo(cmd *cobra.Command, dir, addr string) error {
 	cfg, err := demoConfig(dir)
 	if err != nil {
 		return err
@@ -79,10 +86,10 @@ func (a *app) runDemo(cmd *cobra.Command, dir string, once bool) error {
 		return err
 	}
 	err = e.running(cmd.Context(), func(ctx context.Context) error {
-		if err := a.walk(ctx, e); err != nil || once || ctx.Err() != nil {
+		if err := a.walk(ctx, e); err != nil || addr == "" {
 			return err
 		}
-		return a.demoServe(ctx, e)
+		return a.demoServe(ctx, e, addr)
 	})
 	return errors.Join(err, e.close())
 }
@@ -224,12 +231,13 @@ func (a *app) demoExecute(ctx context.Context, e *engine, tool, args string) err
 }
 
 // demoServe goes on serving until the person has seen enough.
-func (a *app) demoServe(ctx context.Context, e *engine) error {
-	ln, err := listen(demoListen)
+func (a *app) demoServe(ctx context.Context, e *engine, addr string) error {
+	ln, err := listenLoopback(addr)
+	if err != nil && addr == demoListen {
+		ln, err = listen("127.0.0.1:0")
+	}
 	if err != nil {
-		if ln, err = listen("127.0.0.1:0"); err != nil {
-			return err
-		}
+		return err
 	}
 	url := "http://" + ln.Addr().String() + "/mcp"
 	a.step(6, "Serving MCP clients on %s until you press Ctrl-C", url)

@@ -183,7 +183,7 @@ func (f *evalFlags) options(cmd *cobra.Command) (o eval.Options, done func(), er
 		return o, nil, err
 	}
 	o.Embedder, o.K, o.Limit, o.Depth, o.Seed = e, f.k, f.limit, f.depth, f.seed
-	bars := newEvalBars(cmd.ErrOrStderr(), f.quiet)
+	bars := newBars(cmd.ErrOrStderr(), f.quiet)
 	o.Progress = bars.tick
 	return o, func() { bars.finish(); closeEmbedder() }, nil
 }

@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			}
 			return os.MkdirAll(home, 0o755)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"taken": taken, "free": free, "answers": answers},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"taken": taken, "free": free, "answers": answers, "reachable": reachable},
 	})
 }
 
@@ -64,6 +64,17 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s does not answer", args[0])
+}
+
+// reachable ADDR returns once something listens there.
+func reachable(ts *testscript.TestScript, _ bool, args []string) {
+	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(20 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", args[0]); err == nil {
+			conn.Close()
+			return
+		}
+	}
+	ts.Fatalf("nothing listens on %s", args[0])
 }
 
 // execute runs one command line in process.

@@ -39,16 +39,20 @@ type grid struct {
 	indent  string // before every line
 }
 
+func newTable(head ...string) *grid { return &grid{head: head} }
+
 func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
 
 // show writes the grid to the result.
-func (a *app) show(g *grid) {
+func (a *app) show(g *grid) { g.write(a.out) }
+
+func (g *grid) write(w io.Writer) {
 	t := pretty.NewWriter()
 	t.SetStyle(pretty.StyleDefault)
 	t.Style().Options = pretty.OptionsNoBordersAndSeparators
 	t.Style().Box.PaddingLeft, t.Style().Box.PaddingRight = "", "  "
 	t.Style().Format.Header = text.FormatUpper
-	columns := width(a.out)
+	columns := width(w)
 	t.AppendHeader(cells(g.head))
 	for _, r := range g.rows {
 		t.AppendRow(cells(g.fitted(r, columns)))
@@ -63,7 +67,7 @@ func (a *app) show(g *grid) {
 		if i == 0 && columns > 0 {
 			line = text.Bold.Sprint(line)
 		}
-		fmt.Fprintln(a.out, line)
+		fmt.Fprintln(w, line)
 	}
 }
 

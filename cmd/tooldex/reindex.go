@@ -128,7 +128,7 @@ func (e *engine) serverNames(cmd *cobra.Command, wanted []string) ([]string, err
 
 // relist asks every server for its tools, all at once.
 func (a *app) relist(ctx context.Context, e *engine, r *relister, names []string, timeout time.Duration) ([]relisting, error) {
-	bars := newEvalBars(a.err, a.json)
+	bars := newBars(a.err, a.json)
 	defer bars.finish()
 	rows := make([]relisting, len(names))
 	err := e.running(ctx, func(ctx context.Context) error {
@@ -198,7 +198,7 @@ func nonNil(list []string) []string {
 
 // awaitVectors waits for the embedder with a bar: texts a second, time left.
 func (a *app) awaitVectors(ctx context.Context, e *engine) error {
-	bars := newEvalBars(a.err, a.json)
+	bars := newBars(a.err, a.json)
 	defer bars.finish()
 	done := make(chan error, 1)
 	go func() { done <- e.ix.Wait(ctx) }()

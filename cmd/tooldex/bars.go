@@ -10,9 +10,9 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// evalBars shows one bar at a time on standard error, and none when that is
+// bars shows one bar at a time on standard error, and none when that is
 // not a terminal.
-type evalBars struct {
+type bars struct {
 	w io.Writer // nil shows nothing
 
 	mu    sync.Mutex // guards the fields below
@@ -20,15 +20,15 @@ type evalBars struct {
 	bar   *progressbar.ProgressBar
 }
 
-func newEvalBars(w io.Writer, quiet bool) *evalBars {
+func newBars(w io.Writer, quiet bool) *bars {
 	f, ok := w.(*os.File)
 	if quiet || !ok || !isatty.IsTerminal(f.Fd()) && !isatty.IsCygwinTerminal(f.Fd()) {
-		return &evalBars{}
+		return &bars{}
 	}
-	return &evalBars{w: w}
+	return &bars{w: w}
 }
 
-func (b *evalBars) tick(stage string, done, total int) {
+func (b *bars) tick(stage string, done, total int) {
 	if b.w == nil {
 		return
 	}
@@ -47,14 +47,14 @@ func (b *evalBars) tick(stage string, done, total int) {
 	}
 }
 
-func (b *evalBars) finishLocked() {
+func (b *bars) finishLocked() {
 	if b.bar != nil {
 		_ = b.bar.Finish() // see tick
 		b.bar = nil
 	}
 }
 
-func (b *evalBars) finish() {
+func (b *bars) finish() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.finishLocked()
