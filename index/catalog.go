@@ -48,6 +48,7 @@ type Index struct {
 	problem    string         // why nothing is written, for as long as the process lives
 	failure    string         // why the last write failed; cleared by success
 	closed     bool
+	models     models
 }
 
 // A server is one upstream's part of the catalog.
@@ -83,7 +84,7 @@ func Open(dir string, o Options) (*Index, error) {
 	ix := &Index{
 		options: o, dir: dir, started: time.Now(), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		raws: newRaws(), meter: newMeter(), writing: make(chan struct{}, 1),
-		servers: map[string]*server{}, params: DefaultParams(),
+		servers: map[string]*server{}, params: DefaultParams(), models: newModels(),
 	}
 	if o.Params != nil {
 		ix.params = *o.Params
@@ -94,6 +95,7 @@ func Open(dir string, o Options) (*Index, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	ix.stop = stop
 	ix.load(ctx)
+	ix.startModels(ctx)
 	if !o.Offline && ix.store != nil {
 		ix.tending.Go(func() { ix.tend(ctx) })
 	}
@@ -257,13 +259,17 @@ func (ix *Index) swap() {
 			}
 		}
 	}
-	ix.current.Store(newSnapshot(corpus{
+	next := newSnapshot(corpus{
 		docs:       docs,
 		lexicon:    ix.lexicon.View(),
 		params:     ix.params,
 		generation: ix.generation,
 		threshold:  cmp.Or(ix.options.HNSWThreshold, defaultThreshold),
-	}))
+	})
+	var spaces []*space
+	spaces, next.waiting = ix.serve(next)
+	ix.current.Store(next.withSpaces(spaces...))
+	ix.kick()
 }
 
 // Get returns the tool with this id, without Raw; hidden tools are not found.
@@ -285,13 +291,6 @@ func (ix *Index) SetParams(p Params) error {
 	defer ix.mu.Unlock()
 	ix.params = p
 	ix.current.Store(ix.snapshot().withParams(p))
+	ix.publish()
 	return nil
 }
-
-// Wait returns when every allowed document has its vectors and graphs are
-// built, or with ctx's error or the embedder's.
-func (ix *Index) Wait(ctx context.Context) error { return ctx.Err() }
-
-// SetEmbedder changes the embedder: its vectors are filled beside those that
-// serve, which are replaced once complete.
-func (ix *Index) SetEmbedder(e Embedder) {}

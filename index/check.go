@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // A Problem is one damaged or doubtful thing that Check found.
@@ -24,6 +25,7 @@ type Problem struct {
 
 const (
 	repairRemedy = "run `tooldex doctor --repair`: it moves the file aside, and tools come back as their servers are listed"
+	graphRemedy  = "none needed: it is deleted and made again when it is next read; `tooldex doctor --repair` deletes it at once"
 	deleteRemedy = "delete it when you no longer need what is in it"
 )
 
@@ -46,6 +48,10 @@ func Check(dir string) ([]Problem, error) {
 			}
 			for _, w := range what {
 				problems = append(problems, Problem{path, w, repairRemedy})
+			}
+		case strings.HasPrefix(name, "hnsw-") && !strings.HasSuffix(name, ".lock"):
+			if err := vector.Verify(path); err != nil && !errors.Is(err, vector.ErrNewer) {
+				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}
 		case strings.HasPrefix(name, "store.damaged-"):
 			problems = append(problems, Problem{path, "a store that could not be read was moved here", deleteRemedy})
@@ -87,7 +93,7 @@ func CheckBy(ctx context.Context, cmd *exec.Cmd, dir string) ([]Problem, error) 
 func Repair(dir string, problems []Problem) (done []string, err error) {
 	var files []string
 	for _, p := range problems {
-		if p.Remedy == repairRemedy {
+		if p.Remedy == repairRemedy || p.Remedy == graphRemedy {
 			files = append(files, p.File)
 		}
 	}

@@ -486,3 +486,16 @@ func TestCancelledReplace(t *testing.T) {
 		t.Errorf("Replace = %v", err)
 	}
 }
+
+// damageFile flips a bit in the middle of a file.
+func damageFile(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 4
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

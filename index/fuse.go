@@ -102,6 +102,9 @@ func (sp *space) query(ctx context.Context, timeout time.Duration, text string) 
 	if len(v) != sp.rows.Dims {
 		return nil, fmt.Errorf("embed query with %s: vector has %d dimensions, the catalog's have %d", sp.model, len(v), sp.rows.Dims)
 	}
+	if now := sp.embedder.Model(); now != sp.model {
+		return nil, fmt.Errorf("embed query with %s: the embedder is %s by now", sp.model, now)
+	}
 	out, ok := unit(v)
 	if !ok {
 		return nil, fmt.Errorf("embed query with %s: %w", sp.model, errNoQueryVector)

@@ -146,6 +146,13 @@ func (ix *Index) maintain(ctx context.Context) {
 	for _, sv := range ix.servers {
 		use.Servers[sv.key] = true
 	}
+	var used []store.SpaceInfo
+	for _, m := range ix.models.all() {
+		use.Spaces[m.space] = true
+		if m.dims > 0 {
+			used = append(used, m.spaceInfo())
+		}
+	}
 	ix.mu.Unlock()
 	if readOnly {
 		return
@@ -155,10 +162,11 @@ func (ix *Index) maintain(ctx context.Context) {
 		touched[key] = time.Time{}
 	}
 	now := time.Now()
-	err := errors.Join(ix.store.Touch(ctx, now, touched), ix.store.Maintain(ctx, now, use))
+	err := errors.Join(ix.store.Touch(ctx, now, touched), ix.store.UseSpaces(ctx, used), ix.store.Maintain(ctx, now, use))
 	if err != nil && ctx.Err() == nil {
 		ix.log.Warn("store maintenance", "error", err)
 	}
+	ix.ageGraphs(now)
 }
 
 // finish writes what is pending when the index closes.

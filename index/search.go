@@ -83,6 +83,9 @@ func zeroed[T any](s []T, n int) []T {
 // begin does everything of a search up to and including the scores. The
 // caller must end it.
 func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
+	if q.Mode != Keyword {
+		ix.learn(ctx, q.Text)
+	}
 	s := ix.snapshot()
 	run := &search{s: s, q: q, limit: cmp.Or(q.Limit, defaultLimit), mode: cmp.Or(q.Mode, Hybrid)}
 	if err := run.check(); err != nil {
@@ -143,7 +146,7 @@ func (r *search) embed(ctx context.Context, timeout time.Duration, text string) 
 		}
 		failed = append(failed, err.Error())
 	}
-	reason := cmp.Or(strings.Join(failed, "; "), "no embedder is ready")
+	reason := cmp.Or(strings.Join(failed, "; "), r.s.waiting, "no embedder is ready")
 	if r.mode == Semantic {
 		return fmt.Errorf("search by meaning: %w: %s; use hybrid or keyword", ErrNoVectors, reason)
 	}

@@ -29,7 +29,8 @@ type snapshot struct {
 	byName []uint32            // documents in order of name, then qualified name
 	facets map[facet][]uint32  // documents by label
 
-	spaces []*space // whose vectors may answer, the serving one first
+	spaces  []*space // whose vectors may answer, the serving one first
+	waiting string   // why the vectors that were asked for are not among them
 }
 
 // A corpus is what a snapshot is made of.

@@ -32,6 +32,7 @@ func (ix *Index) Status() Status {
 		st.Hidden += part.Hidden
 		st.Servers = append(st.Servers, part)
 	}
+	st.Models = ix.modelStatus()
 	return st
 }
 

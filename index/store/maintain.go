@@ -7,10 +7,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// How long what no configuration names is kept.
+// How long what nobody uses is kept.
 const (
-	serverLife = 30 * 24 * time.Hour
-	spaceLife  = 7 * 24 * time.Hour
+	ServerLife = 30 * 24 * time.Hour
+	SpaceLife  = 7 * 24 * time.Hour
 )
 
 // InUse is what a process names by its configuration.
@@ -65,7 +65,7 @@ func findDuties(tx *bbolt.Tx, now time.Time, use InUse) (d duties) {
 		case use.Servers[sv.Key]:
 		case implausible(sv.Seen, now):
 			d.redate = append(d.redate, sv)
-		case now.Sub(sv.Seen) > serverLife:
+		case now.Sub(sv.Seen) > ServerLife:
 			d.servers = append(d.servers, sv.Key)
 		}
 	}
@@ -74,7 +74,7 @@ func findDuties(tx *bbolt.Tx, now time.Time, use InUse) (d duties) {
 		case use.Spaces[x.Key]:
 		case implausible(x.Used, now):
 			d.respace = append(d.respace, x)
-		case now.Sub(x.Used) > spaceLife:
+		case now.Sub(x.Used) > SpaceLife:
 			d.spaces = append(d.spaces, x.Key)
 		}
 	}

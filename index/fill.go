@@ -1,0 +1,545 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tooldex/tooldex/index/store"
+)
+
+const (
+	identityEvery = 2 * time.Second        // between two looks at an embedder's identity
+	fillRetry     = time.Second            // first wait after a failed pass, doubled each time
+	fillRetryMost = time.Minute            // the longest such wait
+	fastBatch     = 250 * time.Millisecond // batches that take less are made larger
+	slowBatch     = 2 * time.Second        // and those that take more smaller
+	maxBatch      = 1024                   // texts
+	lockPatience  = 30 * time.Second       // for another process that fills the same space and gets nowhere
+	publishEvery  = time.Second            // while a space that serves is filled
+)
+
+var (
+	errRenamed  = errors.New("the embedder changed its identity")
+	errNoVector = errors.New("the embedder gives a zero vector")
+)
+
+// A want is a text that lacks its vector, with a document that has it.
+type want struct {
+	text [32]byte
+	doc  *document
+}
+
+// fillFor fills what is missing of one role's model, pass after pass, until
+// ctx ends.
+func (ix *Index) fillFor(ctx context.Context, r role) {
+	look := time.NewTicker(identityEvery)
+	defer look.Stop()
+	again := newBackoff()
+	var last *model
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		case <-ix.models.kicks[r]:
+		case <-again.wait():
+		}
+		ix.rename(ctx, r)
+		ix.mu.Lock()
+		m := ix.models.of(r)
+		if m != last {
+			last = m
+			again.reset()
+		}
+		due := m != nil && (m.fill.due || m.fill.missing > 0 && again.over())
+		ix.mu.Unlock()
+		if !due {
+			continue
+		}
+		err := ix.pass(ctx, m)
+		if again.note(err); errors.Is(err, errRenamed) {
+			wake(ix.models.kicks[r])
+		}
+	}
+}
+
+// A backoff spaces passes that fail.
+type backoff struct {
+	next  time.Duration
+	until time.Time
+	timer <-chan time.Time
+}
+
+func newBackoff() *backoff { return &backoff{next: fillRetry} }
+
+func (b *backoff) reset()                 { *b = *newBackoff() }
+func (b *backoff) wait() <-chan time.Time { return b.timer }
+func (b *backoff) over() bool             { return !time.Now().Before(b.until) }
+
+func (b *backoff) note(err error) {
+	if err == nil {
+		b.reset()
+		return
+	}
+	wait := b.next/2 + rand.N(b.next/2+1)
+	b.until = time.Now().Add(wait)
+	b.timer = time.After(wait)
+	b.next = min(2*b.next, fillRetryMost)
+}
+
+// pass looks the missing vectors up and has the rest made.
+func (ix *Index) pass(ctx context.Context, m *model) error {
+	ix.mu.Lock()
+	m.fill.busy = true
+	ix.mu.Unlock()
+	todo := ix.lookUp(ctx, m)
+	var err error
+	if len(todo) > 0 {
+		err = ix.fillMissing(ctx, m, todo)
+	}
+	if ctx.Err() != nil || errors.Is(err, errRenamed) {
+		return err // nobody needs this model's state any more
+	}
+	return ix.endPass(ctx, m, err)
+}
+
+// endPass takes note of how a pass went and switches to a model that is
+// complete.
+func (ix *Index) endPass(ctx context.Context, m *model, err error) error {
+	ix.mu.Lock()
+	left := ix.missing(m)
+	m.fill.missing, m.fill.busy = len(left), false
+	if err == nil {
+		err = m.failing(left)
+	}
+	if m.fill.err = err; err != nil {
+		m.log(ix.log).Warn("embedding tools", "error", err)
+	}
+	turned := !m.ready && len(left) == 0 && len(m.known) > 0
+	m.ready = m.ready || turned
+	ix.settleFallback()
+	ix.publish()
+	info := m.spaceInfo()
+	ix.mu.Unlock()
+	if turned {
+		m.log(ix.log).Info("vectors are complete")
+		ix.remember(ctx, info)
+	}
+	return err
+}
+
+// failing says that some of the texts have failed. Others were not tried yet.
+func (m *model) failing(left []want) error {
+	n, why := 0, ""
+	for _, w := range left {
+		if f, ok := m.failures[w.text]; ok {
+			n, why = n+1, f.reason
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d tools have no vector: %s", n, why)
+}
+
+// remember tells the store what is known of a space. Nothing depends on its
+// being written.
+func (ix *Index) remember(ctx context.Context, info store.SpaceInfo) {
+	if ix.store == nil || ix.readOnlyNow() {
+		return
+	}
+	if err := ix.store.UseSpaces(ctx, []store.SpaceInfo{info}); err != nil && ctx.Err() == nil {
+		ix.log.Warn("the use of a vector space could not be stored", "model", info.Model, "error", err)
+	}
+}
+
+func (ix *Index) readOnlyNow() bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.readOnly()
+}
+
+// missing are the texts of the searchable catalog that lack a vector and may
+// still get one. The caller holds mu.
+func (ix *Index) missing(m *model) (todo []want) {
+	seen := make(map[[32]byte]bool, len(m.known))
+	m.fill.refused = 0
+	for _, d := range ix.snapshot().docs {
+		text := d.embedded[m.form]
+		if seen[text] {
+			continue
+		}
+		seen[text] = true
+		switch {
+		case m.known[text] != nil:
+		case m.hopeless(text):
+			m.fill.refused++
+		default:
+			todo = append(todo, want{text, d})
+		}
+	}
+	m.fill.wanted = len(seen)
+	return todo
+}
+
+// lookUp takes what is stored of the missing vectors, and returns the rest.
+func (ix *Index) lookUp(ctx context.Context, m *model) []want {
+	ix.mu.Lock()
+	m.fill.due = false
+	todo := ix.missing(m)
+	m.fill.missing = len(todo)
+	ix.mu.Unlock()
+	if ix.store == nil || m.pending() || len(todo) == 0 {
+		return todo
+	}
+	found, complete := ix.stored(ctx, m, todo)
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	m.looked = true
+	m.fill.asked += int64(len(todo))
+	m.fill.found += int64(len(found))
+	for text, v := range found {
+		m.take(text, v)
+	}
+	if len(found) > 0 {
+		m.ready = m.ready || complete || len(found) == len(todo)
+		ix.settleFallback()
+		ix.publish()
+	}
+	todo = ix.missing(m)
+	m.fill.missing = len(todo)
+	return todo
+}
+
+// take keeps a vector. The caller holds Index.mu.
+func (m *model) take(text [32]byte, v []float32) {
+	if m.dims == 0 {
+		m.dims = len(v)
+	}
+	if len(v) == m.dims {
+		m.known[text] = v
+		m.changed++
+		delete(m.failures, text)
+	}
+}
+
+// stored reads vectors from the store; complete says that the space has had
+// all of some catalog's. What cannot be read or is not sound is made again.
+func (ix *Index) stored(ctx context.Context, m *model, todo []want) (found map[[32]byte][]float32, complete bool) {
+	infos, err := ix.store.Spaces(ctx)
+	for _, info := range infos {
+		complete = complete || info.Key == m.space && info.Complete
+	}
+	texts := make([][32]byte, len(todo))
+	for i, w := range todo {
+		texts[i] = w.text
+	}
+	found = make(map[[32]byte][]float32, len(todo))
+	var free []float32 // vectors are cut from large pieces
+	_, err2 := ix.store.Vectors(ctx, m.space, texts, func(i int, data []byte) {
+		n := len(data) / 4
+		if len(free) < n {
+			free = make([]float32, n*min(len(texts)-i, 256))
+		}
+		store.Floats(free[:n], data)
+		if v, ok := unit(free[:n:n]); ok {
+			found[texts[i]] = v
+			free = free[n:]
+		}
+	})
+	if err := errors.Join(err, err2); err != nil && ctx.Err() == nil {
+		m.log(ix.log).Warn("stored vectors could not be read", "error", err)
+	}
+	return found, complete
+}
+
+// fillMissing has vectors made, as the only process that does so for this
+// space: what one has made the others find in the store.
+func (ix *Index) fillMissing(ctx context.Context, m *model, todo []want) error {
+	unlock, todo, err := ix.fillLock(ctx, m, todo)
+	if err != nil || len(todo) == 0 {
+		return err
+	}
+	defer unlock()
+	p := &filler{ix: ix, m: m, size: 1, lengths: map[int]int{}, started: time.Now(), published: time.Now()}
+	if m.dims > 0 {
+		p.size = 32
+	}
+	return p.run(ctx, todo)
+}
+
+// fillLock takes the lock to fill a space. While another process has it, that
+// one's vectors are taken as they come.
+func (ix *Index) fillLock(ctx context.Context, m *model, todo []want) (unlock func(), left []want, err error) {
+	free := func() {}
+	if ix.store == nil || ix.readOnlyNow() || m.pending() {
+		return free, todo, nil
+	}
+	progress := time.Now()
+	for {
+		unlock, err := store.TryLock(ix.dir, "fill-"+m.space.String()[:16]+".lock")
+		if err != nil {
+			ix.log.Warn("filling without a lock", "error", err)
+			return free, todo, nil
+		}
+		if unlock != nil {
+			return unlock, ix.lookUp(ctx, m), nil
+		}
+		if time.Since(progress) > lockPatience {
+			return free, todo, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(fillRetry / 2):
+		}
+		before := len(todo)
+		if todo = ix.lookUp(ctx, m); len(todo) == 0 {
+			return free, nil, nil
+		}
+		if len(todo) < before {
+			progress = time.Now()
+		}
+	}
+}
+
+// A filler makes vectors in one pass.
+type filler struct {
+	ix *Index
+	m  *model
+
+	size      int // texts of the next batch
+	embedded  int
+	barren    int // batches in a row without one vector
+	failed    []want
+	reasons   []string
+	lengths   map[int]int // how many sound vectors had each length
+	started   time.Time
+	published time.Time
+}
+
+// run embeds todo in batches. Texts that failed before come last, one by one,
+// so that they cannot fail others. It gives up when two batches in a row fail
+// whole: that is the embedder, not the texts.
+func (p *filler) run(ctx context.Context, todo []want) error {
+	fresh, tried := p.split(todo)
+	var err error
+	for err == nil && len(fresh) > 0 {
+		n := min(p.size, len(fresh))
+		err = p.batch(ctx, fresh[:n])
+		fresh = fresh[n:]
+	}
+	for err == nil && len(tried) > 0 {
+		err = p.batch(ctx, tried[:1])
+		tried = tried[1:]
+	}
+	if errors.Is(err, errRenamed) || ctx.Err() != nil {
+		return err
+	}
+	p.blame()
+	return err
+}
+
+func (p *filler) split(todo []want) (fresh, tried []want) {
+	p.ix.mu.Lock()
+	defer p.ix.mu.Unlock()
+	for _, w := range todo {
+		if p.m.failures[w.text].attempts > 0 {
+			tried = append(tried, w)
+		} else {
+			fresh = append(fresh, w)
+		}
+	}
+	return fresh, tried
+}
+
+// blame counts the failed texts' attempts. When nothing at all succeeded only
+// those that had failed beside others before are to blame.
+func (p *filler) blame() {
+	p.ix.mu.Lock()
+	defer p.ix.mu.Unlock()
+	for i, w := range p.failed {
+		f := p.m.failures[w.text]
+		if p.embedded > 0 || f.attempts > 0 {
+			f.attempts++
+		}
+		f.reason = p.reasons[i]
+		p.m.failures[w.text] = f
+	}
+	p.outvote()
+}
+
+// outvote starts over when most vectors of the pass have another length than
+// the ones before: the odd one out came first. The caller holds Index.mu.
+func (p *filler) outvote() {
+	for n, count := range p.lengths {
+		if n != p.m.dims && count > len(p.m.known) {
+			p.m.known, p.m.dims, p.m.ready = map[[32]byte][]float32{}, n, false
+			p.m.failures = map[[32]byte]failure{}
+			p.m.changed++
+			p.m.fill.due = true
+			wake(p.ix.models.kicks[desired])
+			wake(p.ix.models.kicks[fallback])
+			return
+		}
+	}
+}
+
+// batch embeds some texts and keeps what is sound. Its error ends the pass.
+func (p *filler) batch(ctx context.Context, batch []want) error {
+	start := time.Now()
+	vectors, err := p.embed(ctx, batch)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if p.m.embedder.Model() != p.m.identity {
+		return errRenamed
+	}
+	good := p.sort(batch, vectors, err)
+	p.resize(time.Since(start), len(batch))
+	if len(good) == 0 {
+		if p.barren++; p.barren == 2 && err != nil {
+			return err
+		}
+		return nil
+	}
+	p.barren = 0
+	p.keep(ctx, batch, good)
+	return nil
+}
+
+func (p *filler) resize(took time.Duration, n int) {
+	switch {
+	case n < p.size:
+	case took < fastBatch:
+		p.size = min(max(32, 2*p.size), maxBatch)
+	case took > slowBatch:
+		p.size = max(8, p.size/2)
+	}
+}
+
+// sort separates the vectors that can be used, at length 1, from the texts
+// that have failed.
+func (p *filler) sort(batch []want, vectors [][]float32, err error) map[[32]byte][]float32 {
+	dims := p.m.dims
+	good := make(map[[32]byte][]float32, len(batch))
+	for i, w := range batch {
+		var v []float32
+		if i < len(vectors) {
+			v = vectors[i]
+		}
+		u, why := checked(v, dims, err)
+		if _, sound := unit(v); sound {
+			p.lengths[len(v)]++
+		}
+		switch {
+		case why == nil:
+			good[w.text] = u
+			dims = len(u)
+		case errors.Is(why, errNoVector) && p.m.form == asFields:
+			p.refuse(w.text, why) // a model of words that knows none of these
+		default:
+			p.failed = append(p.failed, w)
+			p.reasons = append(p.reasons, why.Error())
+		}
+	}
+	return good
+}
+
+func (p *filler) refuse(text [32]byte, why error) {
+	p.ix.mu.Lock()
+	defer p.ix.mu.Unlock()
+	p.m.failures[text] = failure{attempts: maxAttempts, reason: why.Error()}
+}
+
+// checked returns v at length 1, or why it cannot be used.
+func checked(v []float32, dims int, err error) ([]float32, error) {
+	switch {
+	case v == nil && err != nil:
+		return nil, err
+	case v == nil:
+		return nil, errors.New("the embedder gives no vector")
+	case dims > 0 && len(v) != dims:
+		return nil, fmt.Errorf("the embedder gives %d dimensions instead of %d", len(v), dims)
+	}
+	if u, ok := unit(v); ok {
+		return u, nil
+	}
+	for _, x := range v {
+		if x != 0 {
+			return nil, errors.New("the embedder gives numbers that are not finite")
+		}
+	}
+	return nil, errNoVector
+}
+
+// embed calls the embedder for a batch.
+func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
+	fields := make([]map[string]string, len(batch))
+	texts := make([]string, len(batch))
+	for i, w := range batch {
+		t := w.doc.tool
+		raw, err := p.ix.objectFor(ctx, &t, w.doc.id)
+		if err != nil {
+			return nil, err
+		}
+		params := parametersOf(raw)
+		if p.m.form == asFields {
+			fields[i] = embedFields(&t, params)
+		} else {
+			texts[i] = embedText(&t, params)
+		}
+	}
+	if f, ok := p.m.embedder.(FieldEmbedder); ok {
+		return f.EmbedFields(ctx, fields)
+	}
+	return p.m.embedder.EmbedDocuments(ctx, texts)
+}
+
+// objectFor reads a tool's object without keeping it.
+func (ix *Index) objectFor(ctx context.Context, t *Tool, id string) ([]byte, error) {
+	raw, key := ix.raws.find(t.Server, id)
+	if raw != nil {
+		return raw, nil
+	}
+	return ix.readRaw(ctx, t.Server, key, id)
+}
+
+// keep stores vectors and takes them into memory, where they serve even when
+// they cannot be stored.
+func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]float32) {
+	ix, m := p.ix, p.m
+	ix.mu.Lock()
+	for text, v := range good {
+		m.take(text, v)
+	}
+	p.embedded += len(good)
+	m.fill.rate = float64(p.embedded) / max(time.Since(p.started).Seconds(), 1e-3)
+	m.fill.missing = max(0, m.fill.missing-len(good))
+	info := m.spaceInfo()
+	readOnly := ix.readOnly()
+	if m.ready && time.Since(p.published) > publishEvery {
+		p.published = time.Now()
+		ix.publish()
+	}
+	ix.announce()
+	ix.mu.Unlock()
+	if readOnly {
+		return
+	}
+	var texts [][32]byte
+	var vectors [][]float32
+	for _, w := range batch {
+		if v := good[w.text]; v != nil {
+			texts, vectors = append(texts, w.text), append(vectors, v)
+		}
+	}
+	if err := ix.store.PutVectors(ctx, info, texts, vectors); err != nil && ctx.Err() == nil {
+		ix.mu.Lock()
+		_ = ix.fail(err) // it is remembered and logged there
+		ix.mu.Unlock()
+	}
+}
