@@ -17,23 +17,31 @@ func (r *search) diversify(rows []scored) []scored {
 	if p.Diversity <= 0 || p.Diversity >= 1 || len(r.q.Filter.Servers) > 0 || r.named.qualified {
 		return rows
 	}
+	// The rows that can be among the first are the best of all servers, and,
+	// for every server that crowds those, the best of the servers that do not.
 	var crowding []uint32
 	for {
-		server, over := r.crowder(rows, share)
-		if !over || slices.Contains(crowding, server) || !r.hasServers(minServers) {
-			return rows
+		server, over := r.crowder(rows, share, crowding)
+		if !over || crowding == nil && !r.hasServers(minServers) {
+			break
 		}
-		crowding = append(crowding, server)
-		rows = r.reorder(r.mixed(rows, crowding), share)
+		if crowding = append(crowding, server); len(crowding) == 1 {
+			rows = slices.Clone(rows) // they lie in the ranking that is used again
+		}
+		rows = r.mixed(rows, crowding)
 	}
+	if crowding == nil {
+		return rows
+	}
+	return r.reorder(rows, share)
 }
 
-// crowder returns a server that has more rows than its share.
-func (r *search) crowder(rows []scored, share int) (server uint32, over bool) {
+// crowder returns a server that has more rows than its share and is not known.
+func (r *search) crowder(rows []scored, share int, known []uint32) (server uint32, over bool) {
 	count := map[uint32]int{}
 	for _, row := range rows {
 		server = r.s.server[row.doc]
-		if count[server]++; count[server] > share {
+		if count[server]++; count[server] > share && !slices.Contains(known, server) {
 			return server, true
 		}
 	}
@@ -44,15 +52,19 @@ func (r *search) crowder(rows []scored, share int) (server uint32, over bool) {
 func (r *search) hasServers(n int) bool {
 	seen := map[uint32]bool{}
 	for d, server := range r.s.server {
-		if len(seen) < n && !seen[server] && (r.allowed == nil || r.allowed.Test(uint(d))) {
+		if r.allows(uint32(d)) {
 			seen[server] = true
 		}
+		if len(seen) == n {
+			return true
+		}
 	}
-	return len(seen) >= n
+	return false
 }
 
 // mixed adds the best rows of servers that do not crowd.
 func (r *search) mixed(rows []scored, crowding []uint32) []scored {
+	r.refineBest(crowding)
 	var others ranking
 	others.reset(r.limit)
 	r.each(func(d uint32) {
@@ -61,13 +73,12 @@ func (r *search) mixed(rows []scored, crowding []uint32) []scored {
 		}
 		others.push(d, r.scores[d])
 	})
-	out := slices.Clone(rows)
 	for _, c := range others.sorted() {
-		if !slices.Contains(rows, c) {
-			out = append(out, c)
+		if !slices.ContainsFunc(rows, func(row scored) bool { return row.doc == c.doc }) {
+			rows = append(rows, c)
 		}
 	}
-	return out
+	return rows
 }
 
 // reorder ranks rows with those beyond their server's share weighed down, and

@@ -3,13 +3,14 @@ package index
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Explain accounts for the score of the tool id under q, also when q's filter
 // or limit drops it, and says why it is dropped.
 func (ix *Index) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
-	q.Explain = false
+	q.Explain = true
 	run, err := ix.begin(ctx, &q)
 	if err != nil {
 		return Explanation{}, err
@@ -34,21 +35,14 @@ func (r *search) explain(doc uint32) Explanation {
 	if r.mode != Semantic {
 		r.explainTerms(doc, &e)
 	}
-	cosine := 0.0
+	e.Score, e.Lambda = r.fused(doc, 0), 1
+	if r.weights.alone > 0 {
+		e.Keyword = e.BM25F * r.weights.alone
+	}
 	if r.space != nil {
-		cosine = float64(r.space.scan.Score(r.vec, doc))
+		r.explainVectors(doc, &e)
 	}
-	p := r.partsOf(doc, e.BM25F, cosine)
-	e.Keyword, e.HasVector, e.Score = p.keyword, p.hasVector, r.fused(p)
-	e.Lambda = 1
-	if p.hasVector && r.mode != Keyword {
-		e.Cosine = p.cosine
-		e.Lambda = 0
-	}
-	if p.hasVector && r.mode == Hybrid {
-		e.Prior, e.Lambda, e.Gamma = p.prior, r.fusion.Lambda, r.fusion.Gamma
-	}
-	if e.ExactName = r.isNamed(doc); e.ExactName {
+	if e.ExactName = slices.Contains(r.named.docs, doc); e.ExactName {
 		e.Score = raised(e.Score)
 	}
 	e.Rank = r.rankOf(doc, e.Score)
@@ -72,19 +66,30 @@ func (r *search) explainTerms(doc uint32, e *Explanation) {
 	}
 }
 
-func (r *search) isNamed(doc uint32) bool {
-	for _, d := range r.named.docs {
-		if d == doc {
-			return true
-		}
+// explainVectors accounts for the part of the vectors.
+func (r *search) explainVectors(doc uint32, e *Explanation) {
+	if r.mode == Semantic {
+		e.Lambda = 0
 	}
-	return false
+	if e.HasVector = r.space.absent == nil || !r.space.absent[doc]; !e.HasVector {
+		return
+	}
+	e.Cosine = float64(r.space.scan.Score(r.vec, doc))
+	e.Score = r.fused(doc, e.Cosine)
+	if r.mode == Semantic {
+		return
+	}
+	e.Lambda, e.Gamma = r.fusion.Lambda, r.fusion.Gamma
+	e.Prior = e.Cosine
+	if server := r.s.server[doc]; int(server) < len(r.priors) {
+		e.Prior = float64(r.space.servers.Score(r.vec, server))
+	}
 }
 
 // rankOf is the place of a document by score alone among those scored, 0 when
 // it is not allowed.
 func (r *search) rankOf(doc uint32, score float64) int {
-	if r.allowed != nil && !r.allowed.Test(uint(doc)) {
+	if !r.allows(doc) {
 		return 0
 	}
 	rank := 1

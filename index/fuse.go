@@ -15,8 +15,8 @@ import (
 // embedder that makes query vectors for them.
 type space struct {
 	spaceInput
-	absent  []bool        // by document; nil when every document has a vector
-	servers vector.Matrix // by server: the mean of its tools' vectors, not normalised
+	absent  []bool       // by document; nil when every document has a vector
+	servers *vector.Scan // by server: the mean of its tools' vectors, not normalised
 }
 
 // A spaceInput is what a space is made of. Nothing of it may change
@@ -37,7 +37,7 @@ func newSpace(s *snapshot, in spaceInput) *space {
 	if in.near == nil {
 		in.near = in.scan
 	}
-	sp := &space{spaceInput: in, servers: serverMeans(s, in.rows)}
+	sp := &space{spaceInput: in, servers: vector.NewScan(serverMeans(s, in.rows))}
 	sp.findAbsent(s)
 	return sp
 }
@@ -132,58 +132,113 @@ func unit(v []float32) ([]float32, bool) {
 	return out, true
 }
 
-// parts are what a score is made of.
-type parts struct {
+// weights make one score of a document's BM25F, cosine and server prior; each
+// includes its share of the normalisation. They express all three modes.
+type weights struct {
 	keyword, cosine, prior float64
-	hasVector              bool
+	alone                  float64 // of BM25F where the document has no vector
 }
 
-// fused is the score of a document in the search's mode.
-func (r *search) fused(p parts) float64 {
-	switch {
-	case r.mode == Keyword || r.mode == Hybrid && !p.hasVector:
-		return p.keyword
-	case r.mode == Semantic:
-		return min(1, max(0, p.cosine))
-	}
-	f := r.fusion
-	s := f.Lambda*p.keyword + (1-f.Lambda)*max(0, p.cosine) + f.Gamma*max(0, p.prior)
-	return min(1, s/(1+f.Gamma))
-}
-
-// partsOf gathers a document's parts, given its BM25F and cosine.
-func (r *search) partsOf(doc uint32, bm25f, cosine float64) parts {
-	p := parts{cosine: cosine}
+func (r *search) setWeights() {
+	keyword := 0.0
 	if r.lexical.Upper > 0 {
-		p.keyword = bm25f / r.lexical.Upper
+		keyword = 1 / r.lexical.Upper
 	}
-	if r.space == nil {
-		return p
+	switch r.mode {
+	case Keyword:
+		r.weights = weights{keyword: keyword, alone: keyword}
+	case Semantic:
+		r.weights = weights{cosine: 1}
+	case Hybrid:
+		f := r.fusion
+		n := 1 + f.Gamma
+		r.weights = weights{f.Lambda * keyword / n, (1 - f.Lambda) / n, f.Gamma / n, keyword}
 	}
-	p.hasVector = r.space.absent == nil || !r.space.absent[doc]
-	p.prior = cosine // a tool without a server is its own
-	if server := r.s.server[doc]; int(server) < len(r.priors) {
-		p.prior = float64(r.priors[server])
-	}
-	return p
 }
 
-// keywordScores makes final scores of BM25F alone.
-func (r *search) keywordScores() {
-	if r.lexical.Upper == 0 {
+// fused is the score of a document, given its cosine.
+func (r *search) fused(doc uint32, cosine float64) float64 {
+	if r.space == nil || r.space.absent != nil && r.space.absent[doc] {
+		return min(1, r.weights.alone*r.bm25f[doc])
+	}
+	cosine = max(0, cosine)
+	prior := cosine // a tool without a server is its own
+	if server := r.s.server[doc]; int(server) < len(r.priors) {
+		prior = r.prior(server)
+	}
+	return min(1, r.weights.keyword*r.bm25f[doc]+r.weights.cosine*cosine+r.weights.prior*prior)
+}
+
+// unknownPrior marks a prior that was not needed yet.
+const unknownPrior = -2
+
+// prior is the positive part of a server's prior.
+func (r *search) prior(server uint32) float64 {
+	p := &r.priors[server]
+	if *p == unknownPrior {
+		*p = r.space.servers.Score(r.vec, server)
+	}
+	return max(0, float64(*p))
+}
+
+// refine makes the score of a document exact, by the exact-name rule too.
+func (r *search) refine(doc uint32) {
+	score := r.fused(doc, float64(r.space.scan.Score(r.vec, doc)))
+	if slices.Contains(r.named.docs, doc) {
+		score = raised(score)
+	}
+	r.scores[doc] = score
+}
+
+// scoreAll scores every allowed document. Cosines are approximate first, then
+// exact for every document that can be among the best or is so near the floor
+// that it matters whether it counts: rows and totals are those of exact scores.
+func (r *search) scoreAll() {
+	r.space.servers.Scores(r.priors, r.vec, nil)
+	r.cosines = zeroed(r.cosines, len(r.s.docs))
+	within := float32(0)
+	if r.q.Explain {
+		r.space.scan.Scores(r.cosines, r.vec, r.allowed)
+	} else {
+		within = r.space.scan.Approximate(r.cosines, r.vec, r.allowed)
+	}
+	// Rounding of the 32-bit cosine itself is part of what is called exact.
+	r.within = float64(within) * (r.weights.cosine + r.weights.prior)
+	for d, cosine := range r.cosines {
+		r.scores[d] = r.fused(uint32(d), float64(cosine))
+	}
+	if r.within > 0 {
+		r.refineBest(nil)
+		r.each(func(d uint32) {
+			if math.Abs(r.scores[d]-r.floor()) <= r.within {
+				r.refine(d)
+			}
+		})
+	}
+}
+
+// refineBest makes exact the scores that decide which are the best rows, of
+// all servers but some. Once the k best by approximate scores are known, no
+// document more than two errors below the last of them can be among the k.
+func (r *search) refineBest(without []uint32) {
+	if r.within == 0 {
 		return
 	}
-	for d := range r.scores {
-		r.scores[d] /= r.lexical.Upper
+	r.top.reset(r.limit)
+	r.each(func(d uint32) {
+		if !slices.Contains(without, r.s.server[d]) {
+			r.top.push(d, r.scores[d])
+		}
+	})
+	least := math.Inf(-1)
+	if len(r.top.heap) == r.limit && r.limit > 0 {
+		least = r.top.heap[0].score - 2*r.within
 	}
-}
-
-// fuseAll makes final scores for all documents, allowed or not, of BM25F and
-// cosines.
-func (r *search) fuseAll() {
-	for d, bm25f := range r.scores {
-		r.scores[d] = r.fused(r.partsOf(uint32(d), bm25f, float64(r.cosines[d])))
-	}
+	r.each(func(d uint32) {
+		if r.scores[d] >= least && !slices.Contains(without, r.s.server[d]) {
+			r.refine(d)
+		}
+	})
 }
 
 const (
@@ -192,52 +247,40 @@ const (
 	priorTools    = 400 // most candidates of one of them
 )
 
-// collect gathers candidates: the best of each arm, the tools of the servers
-// the query is most about, and the tools it names.
-func (r *search) collect() {
+// scoreCandidates scores, exactly, the best of each arm, tools of the servers
+// that the query is most about, and the tools it names.
+func (r *search) scoreCandidates() {
+	for i := range r.priors {
+		r.priors[i] = unknownPrior
+	}
 	k := max(minCandidates, 10*r.limit)
 	if r.mode == Hybrid {
-		r.top.reset(k)
-		for d, score := range r.scores {
-			if score > 0 && (r.allowed == nil || r.allowed.Test(uint(d))) {
-				r.top.push(uint32(d), score)
-			}
+		r.collectLexical(k)
+		for _, h := range r.space.servers.Search(r.vec, nil, priorServers) {
+			docs := r.s.tools[h.Doc]
+			r.candidates = append(r.candidates, docs[:min(len(docs), priorTools)]...)
 		}
-		for _, c := range r.top.sorted() {
-			r.candidates = append(r.candidates, c.doc)
-		}
-		r.collectServers()
 	}
 	for _, h := range r.space.near.Search(r.vec, r.allowed, k) {
 		r.candidates = append(r.candidates, h.Doc)
 	}
 	r.candidates = append(r.candidates, r.named.docs...)
-	r.candidates = slices.DeleteFunc(r.candidates, func(d uint32) bool {
-		return r.allowed != nil && !r.allowed.Test(uint(d))
-	})
+	r.candidates = slices.DeleteFunc(r.candidates, func(d uint32) bool { return !r.allows(d) })
 	slices.Sort(r.candidates)
 	r.candidates = slices.Compact(r.candidates)
+	for _, d := range r.candidates {
+		r.refine(d)
+	}
 }
 
-// collectServers adds tools of the servers with the highest priors.
-func (r *search) collectServers() {
-	r.top.reset(priorServers)
-	for server, p := range r.priors {
-		if p > 0 {
-			r.top.push(uint32(server), float64(p))
+func (r *search) collectLexical(k int) {
+	r.top.reset(k)
+	for d, score := range r.bm25f {
+		if score > 0 && r.allows(uint32(d)) {
+			r.top.push(uint32(d), score)
 		}
 	}
-	for _, c := range r.top.sorted() {
-		docs := r.s.tools[c.doc]
-		r.candidates = append(r.candidates, docs[:min(len(docs), priorTools)]...)
-	}
-}
-
-// candidateScores makes the final scores of the candidates.
-func (r *search) candidateScores() {
-	for _, d := range r.candidates {
-		cosine := float64(r.space.scan.Score(r.vec, d))
-		r.scores[d] = r.fused(r.partsOf(d, r.scores[d], cosine))
-		r.cosines[d] = float32(cosine)
+	for _, c := range r.top.heap {
+		r.candidates = append(r.candidates, c.doc)
 	}
 }

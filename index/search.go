@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
-	"github.com/tooldex/tooldex/index/vector"
 )
 
 // ErrNoVectors reports a semantic search while no embedder can answer.
@@ -48,14 +48,17 @@ type search struct {
 	space   *space    // nil in keyword mode
 	fusion  Fusion    // of the space
 	vec     []float32 // the query's vector, unit length or zero
+	weights weights
 	named   naming
-	partial bool // only candidates are scored
+	partial bool    // only candidates are scored
+	within  float64 // how far scores that are not refined may be from the exact ones
 	*scratch
 }
 
 // scratch is what one search needs in proportion to the catalog; it is pooled.
 type scratch struct {
-	scores     []float64 // by document: BM25F, then the final score
+	bm25f      []float64 // by document
+	scores     []float64 // by document: final
 	cosines    []float32 // by document
 	priors     []float32 // by server
 	candidates []uint32
@@ -65,8 +68,8 @@ type scratch struct {
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (c *scratch) reset(docs, servers int) {
-	c.scores = zeroed(c.scores, docs)
-	c.cosines = zeroed(c.cosines, docs)
+	c.bm25f = zeroed(c.bm25f, docs)
+	c.scores = slices.Grow(c.scores[:0], docs)[:docs]
 	c.priors = zeroed(c.priors, servers)
 	c.candidates = c.candidates[:0]
 }
@@ -173,33 +176,42 @@ func (r *search) analyse(text string) {
 // candidates when there are too many.
 func (r *search) score() {
 	if r.mode != Semantic {
-		r.s.lexical.Scores(r.scores, &r.lexical)
+		r.s.lexical.Scores(r.bm25f, &r.lexical)
 	}
-	if r.mode == Keyword {
-		r.keywordScores()
-		r.raiseNamed()
-		return
+	r.setWeights()
+	switch {
+	case r.mode == Keyword:
+		for d := range r.scores {
+			r.scores[d] = r.fused(uint32(d), 0)
+		}
+	case r.count > r.s.threshold:
+		r.partial = true
+		r.scoreCandidates()
+	default:
+		r.scoreAll()
 	}
-	if r.space.servers.Dims > 0 {
-		vector.Scores(r.priors, r.space.servers, r.vec, nil)
-	}
-	if r.partial = r.count > r.s.threshold; r.partial {
-		r.collect()
-		r.candidateScores()
-	} else {
-		r.space.scan.Scores(r.cosines, r.vec, r.allowed)
-		r.fuseAll()
-	}
-	r.raiseNamed()
-}
-
-// raiseNamed applies the exact-name rule.
-func (r *search) raiseNamed() {
-	for _, d := range r.named.docs {
-		if r.allowed == nil || r.allowed.Test(uint(d)) {
+	for _, d := range r.named.docs { // the exact-name rule
+		switch {
+		case !r.allows(d):
+		case r.mode == Keyword:
 			r.scores[d] = raised(r.scores[d])
+		default:
+			r.refine(d)
 		}
 	}
+}
+
+// allows says whether filter and scope let a document pass.
+func (r *search) allows(doc uint32) bool {
+	return r.allowed == nil || r.allowed.Test(uint(doc))
+}
+
+// floor is the score that counts towards the total.
+func (r *search) floor() float64 {
+	if r.q.MinScore != nil {
+		return *r.q.MinScore
+	}
+	return r.s.params.Floor
 }
 
 // raised is the score of a tool that the query names, given what it would be
@@ -254,7 +266,7 @@ func (r *search) listed(res *Results) {
 		if len(res.Hits) == r.limit {
 			return
 		}
-		if r.allowed == nil || r.allowed.Test(uint(d)) {
+		if r.allows(d) {
 			res.Hits = append(res.Hits, r.s.hit(d))
 		}
 	}
@@ -262,10 +274,7 @@ func (r *search) listed(res *Results) {
 
 // rank fills the rows of res.
 func (r *search) rank(res *Results) {
-	floor := r.s.params.Floor
-	if r.q.MinScore != nil {
-		floor = *r.q.MinScore
-	}
+	floor := r.floor()
 	r.top.reset(r.limit)
 	r.each(func(d uint32) {
 		score := r.scores[d]

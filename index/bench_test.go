@@ -1,0 +1,162 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/vector"
+)
+
+// A synthetic catalog has words by Zipf's law, descriptions of some 30 words
+// with a long tail, a few parameters a tool, and 20 tools a server.
+type synthetic struct {
+	r     *rand.Rand
+	words *rand.Zipf
+}
+
+func newSynthetic() *synthetic {
+	r := rand.New(rand.NewPCG(1, 2))
+	return &synthetic{r, rand.NewZipf(r, 1.1, 8, 20_000)}
+}
+
+func (s *synthetic) text(n int, sep string) string {
+	words := make([]string, n)
+	for i := range words {
+		k := s.words.Uint64()
+		words[i] = fmt.Sprint("w", strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprint(k*7919)))
+	}
+	return strings.Join(words, sep)
+}
+
+func (s *synthetic) tool(i int) Tool {
+	n := 10 + int(s.r.ExpFloat64()*20)
+	var params []string
+	for range s.r.IntN(8) {
+		params = append(params, s.text(1+s.r.IntN(2), "_"))
+	}
+	name := fmt.Sprint(s.text(1+s.r.IntN(3), "_"), i)
+	t, err := Decode(fmt.Sprint("server", i/20), tool(name, s.text(n, " "), params...))
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// fixed gives the same vector for every query.
+type fixed struct {
+	wordEmbedder
+	vec []float32
+}
+
+func (f fixed) EmbedQuery(context.Context, string) ([]float32, error) { return f.vec, nil }
+
+const benchDims = 256
+
+var catalogs sync.Map // of sync.OnceValue, by size: catalogs are slow to make
+
+// benchIndex holds n synthetic tools, with vectors near those of their server.
+func benchIndex(b *testing.B, n int) *Index {
+	b.Helper()
+	made, _ := catalogs.LoadOrStore(n, sync.OnceValue(func() *Index { return makeBenchIndex(b, n) }))
+	return made.(func() *Index)()
+}
+
+func makeBenchIndex(b *testing.B, n int) *Index {
+	ix := newIndex(b, Options{}, nil)
+	gen := newSynthetic()
+	var docs []*document
+	for i := range n {
+		docs = append(docs, newDocument(gen.tool(i), &ix.lexicon))
+	}
+	s := newSnapshot(corpus{docs: docs, lexicon: ix.lexicon.View(), params: ix.params, threshold: defaultThreshold})
+	rows := vector.Matrix{Dims: benchDims, Data: make([]float32, n*benchDims)}
+	for i := range n {
+		server := rand.New(rand.NewPCG(uint64(s.server[i]), 1))
+		v := make([]float32, benchDims)
+		for j := range v {
+			v[j] = float32(server.NormFloat64() + gen.r.NormFloat64())
+		}
+		u, _ := unit(v)
+		copy(rows.Row(i), u)
+	}
+	e := fixed{wordEmbedder{benchDims}, rows.Row(n / 2)}
+	ix.current.Store(s.withSpaces(newSpace(s, spaceInput{model: "fixed", embedder: e, rows: rows})))
+	return ix
+}
+
+var benchSizes = []int{1_000, 10_000, 100_000}
+
+func BenchmarkSearch(b *testing.B) {
+	for _, n := range benchSizes {
+		gen := newSynthetic()
+		var queries []string
+		for range 100 {
+			queries = append(queries, gen.text(6, " "))
+		}
+		for _, c := range []struct {
+			name string
+			q    Query
+		}{
+			{"keyword", Query{Mode: Keyword}},
+			{"semantic", Query{Mode: Semantic}},
+			{"hybrid", Query{Mode: Hybrid}},
+			{"hybrid/server", Query{Filter: Filter{Servers: []string{"server7", "server8"}}}},
+			{"hybrid/name_pattern", Query{Filter: Filter{NamePattern: regexp.MustCompile("w.*b1")}}},
+			{"hybrid/description_contains", Query{Filter: Filter{DescriptionContains: "WBCF"}}},
+		} {
+			b.Run(fmt.Sprintf("%s/tools=%d", c.name, n), func(b *testing.B) {
+				ix := benchIndex(b, n)
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					c.q.Text = queries[i%len(queries)]
+					if _, err := ix.Search(b.Context(), c.q); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkSimilar(b *testing.B) {
+	ix := benchIndex(b, 10_000)
+	docs := ix.snapshot().docs
+	for i := 0; b.Loop(); i++ {
+		if _, err := ix.Similar(b.Context(), docs[i*37%len(docs)].id, Filter{}, 5); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSnapshot measures what a changed server costs beside its own
+// tools' analysis: the swap.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint("tools=", n), func(b *testing.B) {
+			ix := benchIndex(b, n)
+			s := ix.snapshot()
+			for b.Loop() {
+				docs := append([]*document(nil), s.docs...)
+				newSnapshot(corpus{docs: docs, lexicon: s.lexicon, params: s.params, threshold: defaultThreshold})
+			}
+		})
+	}
+}
+
+func BenchmarkAnalyseTool(b *testing.B) {
+	gen := newSynthetic()
+	var tools []Tool
+	for i := range 1000 {
+		tools = append(tools, gen.tool(i))
+	}
+	var lex bm25.Lexicon
+	for i := 0; b.Loop(); i++ {
+		newDocument(tools[i%len(tools)], &lex)
+	}
+}
