@@ -64,16 +64,10 @@ func (r *search) hasServers(n int) bool {
 
 // mixed adds the best rows of servers that do not crowd.
 func (r *search) mixed(rows []scored, crowding []uint32) []scored {
-	r.refineBest(crowding)
-	var others ranking
-	others.reset(r.limit)
-	r.each(func(d uint32) {
-		if r.mode == Keyword && r.scores[d] == 0 || slices.Contains(crowding, r.s.server[d]) {
-			return
-		}
-		others.push(d, r.scores[d])
+	others := r.bestOf(r.limit, func(d uint32) bool {
+		return !slices.Contains(crowding, r.s.server[d]) && (r.mode != Keyword || r.scores[d] > 0)
 	})
-	for _, c := range others.sorted() {
+	for _, c := range others {
 		if !slices.ContainsFunc(rows, func(row scored) bool { return row.doc == c.doc }) {
 			rows = append(rows, c)
 		}

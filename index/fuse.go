@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/tooldex/tooldex/index/vector"
@@ -156,131 +155,35 @@ func (r *search) setWeights() {
 	}
 }
 
-// fused is the score of a document, given its cosine.
+// fused is the score of a document, given its cosine. It is the innermost
+// loop of a search.
 func (r *search) fused(doc uint32, cosine float64) float64 {
 	if r.space == nil || r.space.absent != nil && r.space.absent[doc] {
-		return min(1, r.weights.alone*r.bm25f[doc])
+		return clip(r.weights.alone * r.bm25f[doc])
 	}
-	cosine = max(0, cosine)
-	prior := cosine // a tool without a server is its own
+	if cosine < 0 {
+		cosine = 0
+	}
+	prior := cosine * r.weights.prior // a tool without a server is its own
 	if server := r.s.server[doc]; int(server) < len(r.priors) {
-		prior = r.prior(server)
+		if prior = r.priors[server]; prior < 0 {
+			prior = r.prior(server)
+		}
 	}
-	return min(1, r.weights.keyword*r.bm25f[doc]+r.weights.cosine*cosine+r.weights.prior*prior)
+	return clip(r.weights.keyword*r.bm25f[doc] + r.weights.cosine*cosine + prior)
 }
 
-// unknownPrior marks a prior that was not needed yet.
-const unknownPrior = -2
+// clip cuts what rounding adds to a score.
+func clip(score float64) float64 {
+	if score > 1 {
+		return 1
+	}
+	return score
+}
 
-// prior is the positive part of a server's prior.
+// prior computes the weighted prior of a server that was not needed yet.
 func (r *search) prior(server uint32) float64 {
-	p := &r.priors[server]
-	if *p == unknownPrior {
-		*p = r.space.servers.Score(r.vec, server)
-	}
-	return max(0, float64(*p))
-}
-
-// refine makes the score of a document exact, by the exact-name rule too.
-func (r *search) refine(doc uint32) {
-	score := r.fused(doc, float64(r.space.scan.Score(r.vec, doc)))
-	if slices.Contains(r.named.docs, doc) {
-		score = raised(score)
-	}
-	r.scores[doc] = score
-}
-
-// scoreAll scores every allowed document. Cosines are approximate first, then
-// exact for every document that can be among the best or is so near the floor
-// that it matters whether it counts: rows and totals are those of exact scores.
-func (r *search) scoreAll() {
-	r.space.servers.Scores(r.priors, r.vec, nil)
-	r.cosines = zeroed(r.cosines, len(r.s.docs))
-	within := float32(0)
-	if r.q.Explain {
-		r.space.scan.Scores(r.cosines, r.vec, r.allowed)
-	} else {
-		within = r.space.scan.Approximate(r.cosines, r.vec, r.allowed)
-	}
-	// Rounding of the 32-bit cosine itself is part of what is called exact.
-	r.within = float64(within) * (r.weights.cosine + r.weights.prior)
-	for d, cosine := range r.cosines {
-		r.scores[d] = r.fused(uint32(d), float64(cosine))
-	}
-	if r.within > 0 {
-		r.refineBest(nil)
-		r.each(func(d uint32) {
-			if math.Abs(r.scores[d]-r.floor()) <= r.within {
-				r.refine(d)
-			}
-		})
-	}
-}
-
-// refineBest makes exact the scores that decide which are the best rows, of
-// all servers but some. Once the k best by approximate scores are known, no
-// document more than two errors below the last of them can be among the k.
-func (r *search) refineBest(without []uint32) {
-	if r.within == 0 {
-		return
-	}
-	r.top.reset(r.limit)
-	r.each(func(d uint32) {
-		if !slices.Contains(without, r.s.server[d]) {
-			r.top.push(d, r.scores[d])
-		}
-	})
-	least := math.Inf(-1)
-	if len(r.top.heap) == r.limit && r.limit > 0 {
-		least = r.top.heap[0].score - 2*r.within
-	}
-	r.each(func(d uint32) {
-		if r.scores[d] >= least && !slices.Contains(without, r.s.server[d]) {
-			r.refine(d)
-		}
-	})
-}
-
-const (
-	minCandidates = 200 // of each arm
-	priorServers  = 5   // servers whose tools are candidates
-	priorTools    = 400 // most candidates of one of them
-)
-
-// scoreCandidates scores, exactly, the best of each arm, tools of the servers
-// that the query is most about, and the tools it names.
-func (r *search) scoreCandidates() {
-	for i := range r.priors {
-		r.priors[i] = unknownPrior
-	}
-	k := max(minCandidates, 10*r.limit)
-	if r.mode == Hybrid {
-		r.collectLexical(k)
-		for _, h := range r.space.servers.Search(r.vec, nil, priorServers) {
-			docs := r.s.tools[h.Doc]
-			r.candidates = append(r.candidates, docs[:min(len(docs), priorTools)]...)
-		}
-	}
-	for _, h := range r.space.near.Search(r.vec, r.allowed, k) {
-		r.candidates = append(r.candidates, h.Doc)
-	}
-	r.candidates = append(r.candidates, r.named.docs...)
-	r.candidates = slices.DeleteFunc(r.candidates, func(d uint32) bool { return !r.allows(d) })
-	slices.Sort(r.candidates)
-	r.candidates = slices.Compact(r.candidates)
-	for _, d := range r.candidates {
-		r.refine(d)
-	}
-}
-
-func (r *search) collectLexical(k int) {
-	r.top.reset(k)
-	for d, score := range r.bm25f {
-		if score > 0 && r.allows(uint32(d)) {
-			r.top.push(uint32(d), score)
-		}
-	}
-	for _, c := range r.top.heap {
-		r.candidates = append(r.candidates, c.doc)
-	}
+	dot := float64(r.space.servers.Score(r.vec, server))
+	r.priors[server] = r.weights.prior * max(0, dot)
+	return r.priors[server]
 }

@@ -50,8 +50,12 @@ type search struct {
 	vec     []float32 // the query's vector, unit length or zero
 	weights weights
 	named   naming
+	exact   bool    // all scores are wanted exactly, not only those that rank
 	partial bool    // only candidates are scored
 	within  float64 // how far scores that are not refined may be from the exact ones
+	total   int     // documents that reach the floor
+	low     float64 // scores from low to high may or may not reach the floor
+	high    float64
 	*scratch
 }
 
@@ -60,9 +64,10 @@ type scratch struct {
 	bm25f      []float64 // by document
 	scores     []float64 // by document: final
 	cosines    []float32 // by document
-	priors     []float32 // by server
-	candidates []uint32
-	top        ranking
+	priors     []float64 // by server: weighted; negative before it is needed
+	candidates []uint32  // documents that can be among the rows
+	edge       []uint32  // documents that may reach the floor
+	best       shortlist
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -70,8 +75,9 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 func (c *scratch) reset(docs, servers int) {
 	c.bm25f = zeroed(c.bm25f, docs)
 	c.scores = slices.Grow(c.scores[:0], docs)[:docs]
+	c.cosines = zeroed(c.cosines, docs)
 	c.priors = zeroed(c.priors, servers)
-	c.candidates = c.candidates[:0]
+	c.candidates, c.edge = c.candidates[:0], c.edge[:0]
 }
 
 func zeroed[T any](s []T, n int) []T {
@@ -90,7 +96,7 @@ func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 		ix.learn(ctx, q.Text)
 	}
 	s := ix.snapshot()
-	run := &search{s: s, q: q, limit: cmp.Or(q.Limit, defaultLimit), mode: cmp.Or(q.Mode, Hybrid)}
+	run := &search{s: s, q: q, limit: cmp.Or(q.Limit, defaultLimit), mode: cmp.Or(q.Mode, Hybrid), exact: q.Explain}
 	if err := run.check(); err != nil {
 		return nil, err
 	}
@@ -172,35 +178,6 @@ func (r *search) analyse(text string) {
 	}
 }
 
-// score computes the final score of every allowed document, or of the
-// candidates when there are too many.
-func (r *search) score() {
-	if r.mode != Semantic {
-		r.s.lexical.Scores(r.bm25f, &r.lexical)
-	}
-	r.setWeights()
-	switch {
-	case r.mode == Keyword:
-		for d := range r.scores {
-			r.scores[d] = r.fused(uint32(d), 0)
-		}
-	case r.count > r.s.threshold:
-		r.partial = true
-		r.scoreCandidates()
-	default:
-		r.scoreAll()
-	}
-	for _, d := range r.named.docs { // the exact-name rule
-		switch {
-		case !r.allows(d):
-		case r.mode == Keyword:
-			r.scores[d] = raised(r.scores[d])
-		default:
-			r.refine(d)
-		}
-	}
-}
-
 // allows says whether filter and scope let a document pass.
 func (r *search) allows(doc uint32) bool {
 	return r.allowed == nil || r.allowed.Test(uint(doc))
@@ -274,23 +251,16 @@ func (r *search) listed(res *Results) {
 
 // rank fills the rows of res.
 func (r *search) rank(res *Results) {
-	floor := r.floor()
-	r.top.reset(r.limit)
-	r.each(func(d uint32) {
-		score := r.scores[d]
-		if r.mode == Keyword && score == 0 {
-			return
-		}
-		if score >= floor {
-			res.Total++
-		}
-		r.top.push(d, score)
-	})
-	res.TotalIsLowerBound = r.partial
-	rows := r.diversify(r.top.sorted())
+	res.Total, res.TotalIsLowerBound = r.total, r.partial
+	r.best.top.reset(r.limit)
+	for _, d := range r.candidates {
+		r.best.top.push(d, r.scores[d])
+	}
+	rows := r.diversify(r.best.top.sorted())
+	res.Hits = make([]Hit, 0, len(rows))
 	for _, row := range rows {
 		res.Best = max(res.Best, row.score)
-		if r.q.MinScore != nil && row.score < floor {
+		if r.q.MinScore != nil && row.score < *r.q.MinScore {
 			continue
 		}
 		res.Hits = append(res.Hits, r.row(row))

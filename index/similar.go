@@ -35,7 +35,7 @@ func (ix *Index) Similar(ctx context.Context, id string, f Filter, limit int) ([
 
 // likeTool scores the catalog by a tool's own vector and weightiest terms.
 func (s *snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
-	r := &search{s: s, q: &Query{Filter: *f}, limit: limit, mode: Keyword}
+	r := &search{s: s, q: &Query{Filter: *f}, limit: limit, mode: Keyword, exact: true}
 	r.allowed, r.count = s.allowed(f)
 	for _, sp := range s.spaces {
 		if sp.absent == nil || !sp.absent[doc] {
@@ -56,13 +56,7 @@ func (r *search) neighbors(self uint32) []Neighbor {
 	// Near-duplicates fill places of the ranking: ask for more and ask again
 	// with still more while folding leaves too few.
 	for k := 4 * r.limit; ; k *= 4 {
-		r.top.reset(k)
-		r.each(func(d uint32) {
-			if d != self && r.scores[d] > 0 {
-				r.top.push(d, r.scores[d])
-			}
-		})
-		rows := r.top.sorted()
+		rows := r.bestOf(k, func(d uint32) bool { return d != self && r.scores[d] > 0 })
 		out := r.folded(rows, self)
 		if len(out) == r.limit || len(rows) < k {
 			return out

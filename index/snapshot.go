@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bits-and-blooms/bitset"
 
@@ -55,9 +56,11 @@ func newSnapshot(c corpus) *snapshot {
 		return cmp.Or(strings.Compare(a.id, b.id), strings.Compare(a.qualified, b.qualified))
 	})
 	s.numberServers()
-	s.indexTerms()
+	var wg sync.WaitGroup
+	wg.Go(s.indexTerms)
+	wg.Go(s.indexFacets)
 	s.indexNames()
-	s.indexFacets()
+	wg.Wait()
 	return s
 }
 
