@@ -7,11 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Searches while servers are replaced: each sees one state of the catalog,
 // never half of a change.
