@@ -27,16 +27,16 @@ type row struct {
 	Note   string   `json:"note,omitempty"`
 }
 
-// A sample is the times of some equal operations.
-type sample []time.Duration
+// Timings are those of some equal operations.
+type timings []time.Duration
 
 // fill sets the row's percentiles, by the nearest rank.
-func (s sample) fill(r *row) {
+func (s timings) fill(r *row) {
 	slices.Sort(s)
 	r.P50, r.P99 = micros(s.at(.5)), micros(s.at(.99))
 }
 
-func (s sample) at(share float64) time.Duration {
+func (s timings) at(share float64) time.Duration {
 	if len(s) == 0 {
 		return 0
 	}

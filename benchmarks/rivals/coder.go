@@ -12,9 +12,11 @@ import (
 	"github.com/coder/hnsw"
 )
 
-// coder is github.com/coder/hnsw with its defaults and a fixed seed.
+// coder is github.com/coder/hnsw with its defaults and a fixed seed, or with a
+// wider beam: its default of 20 is narrow.
 type coder struct {
 	dir   string
+	ef    int // 0 means the default
 	graph *hnsw.Graph[string]
 }
 
@@ -24,6 +26,9 @@ func (c *coder) Build(ctx context.Context, docs []Doc) (err error) {
 	defer recovered("build", &err)
 	c.graph = hnsw.NewGraph[string]()
 	c.graph.Rng = rand.New(rand.NewSource(1))
+	if c.ef > 0 {
+		c.graph.EfSearch = c.ef
+	}
 	for _, d := range docs {
 		if err := ctx.Err(); err != nil {
 			return err

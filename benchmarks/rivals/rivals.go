@@ -44,4 +44,6 @@ type Entry struct {
 	Name string
 	Kind Kind
 	New  func(dir string) Rival // dir exists and is empty
+	// Quick says that a run under a minute has time for 10,000 tools of it.
+	Quick bool
 }

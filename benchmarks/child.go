@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+
+	"github.com/tooldex/tooldex/embed/static"
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/sample"
+)
+
+// What a process that the benchmarks start is for: nothing else may be in the
+// memory that is measured, and a server over stdio is a process.
+const (
+	memoryChild = "memory"
+	sampleChild = "sample"
+)
+
+func runChild(ctx context.Context, o options, stdin io.Reader, stdout io.Writer) error {
+	switch o.child {
+	case memoryChild:
+		return measureMemory(ctx, o.dir, stdin, stdout)
+	case sampleChild:
+		s, err := sample.New(sample.Options{Groups: []string{"numbers", "text"}})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return s.ServeStdio(ctx, stdin, stdout)
+	}
+	return fmt.Errorf("unknown child %q", o.child)
+}
+
+// memory adds what an index takes in a process of its own: after loading,
+// searching and replacing a server, less what the model alone takes.
+func (b *bench) memory(ctx context.Context, dir string, c *corpus) error {
+	b.step("%d tools: memory", c.n)
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, exe, "-child", memoryChild, "-dir", dir)
+	cmd.Stdin = strings.NewReader(strings.Join(c.queries, "\n"))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("measure memory: %w", err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(out.String()), 10, 64)
+	if err != nil {
+		return fmt.Errorf("measure memory: %w", err)
+	}
+	b.add(row{Name: "memory", System: "tooldex", N: c.n, Bytes: n, Note: "resident, beside the model"})
+	return nil
+}
+
+// measureMemory does what a serving process does and writes the growth of its
+// resident memory.
+func measureMemory(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer) error {
+	var queries []string
+	for lines := bufio.NewScanner(stdin); lines.Scan(); {
+		queries = append(queries, lines.Text())
+	}
+	model, err := static.Open()
+	if err != nil {
+		return err
+	}
+	for _, q := range queries {
+		if _, err := model.EmbedQuery(ctx, q); err != nil {
+			return err
+		}
+	}
+	before, err := resident()
+	if err != nil {
+		return err
+	}
+	ix, err := index.Open(dir, index.Options{Embedder: model})
+	if err != nil {
+		return err
+	}
+	defer ix.Close() // nothing is pending
+	if err := ix.Wait(ctx); err != nil {
+		return err
+	}
+	gateway.TuneGC()
+	for i := range 1000 {
+		if _, err := ix.Search(ctx, index.Query{Text: queries[i%len(queries)]}); err != nil {
+			return err
+		}
+	}
+	if err := replaceOne(ctx, ix); err != nil {
+		return err
+	}
+	after, err := resident()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(stdout, after-before)
+	return err
+}
+
+// replaceOne changes the first server.
+func replaceOne(ctx context.Context, ix *index.Index) error {
+	name := ix.Status().Servers[0].Name
+	hits, _ := ix.List(index.Listing{Filter: index.Filter{Servers: []string{name}}})
+	var tools []index.Tool
+	for _, h := range hits {
+		raw, err := ix.Raw(h.ID)
+		if err != nil {
+			return err
+		}
+		t, err := index.Decode(name, raw)
+		if err != nil {
+			return err
+		}
+		t.Description += " again"
+		tools = append(tools, t)
+	}
+	if _, err := ix.Replace(ctx, name, tools); err != nil {
+		return err
+	}
+	return ix.Wait(ctx)
+}
+
+// resident is the process's resident memory in bytes; where the system does
+// not say it as Linux does, what Go has from it.
+func resident() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+		metrics.Read(s)
+		return int64(s[0].Value.Uint64() - s[1].Value.Uint64()), nil
+	}
+	_, rest, _ := bytes.Cut(status, []byte("VmRSS:"))
+	var kb int64
+	if _, err := fmt.Sscanf(string(rest), "%d kB", &kb); err != nil {
+		return 0, fmt.Errorf("read resident memory: %w", err)
+	}
+	return kb << 10, nil
+}
