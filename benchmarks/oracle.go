@@ -42,16 +42,21 @@ func (b *bench) oracle(ix *index.Index, queries []string, got []answer) (*float6
 	if err != nil {
 		return nil, err
 	}
-	var an analysis.Analyzer
 	var want []answer
 	for _, q := range queries[:min(oracleQueries, len(queries))] {
-		counts := map[string]float64{}
-		for _, t := range an.Tokens(q) {
-			counts[t.Text] = min(counts[t.Text]+1, 2)
-		}
-		want = append(want, d.best(counts))
+		want = append(want, d.best(counts(q)))
 	}
 	return recallOf(want, got[:len(want)]), nil
+}
+
+// counts are a query's terms, none counted more than twice.
+func counts(query string) map[string]float64 {
+	var an analysis.Analyzer
+	n := map[string]float64{}
+	for _, t := range an.Tokens(query) {
+		n[t.Text] = min(n[t.Text]+1, 2)
+	}
+	return n
 }
 
 func readDump(ix *index.Index) (d dump, err error) {

@@ -48,7 +48,10 @@ func (b *bench) ours(ctx context.Context, c *corpus) ([]answer, error) {
 		return nil, err
 	}
 	defer func() { ix.Close() }() // ix changes; an error of the last use was returned
-	keyword, err := b.searches(ctx, ix, c, dir)
+	if err := b.searches(ctx, ix, c, dir); err != nil {
+		return nil, err
+	}
+	keyword, err := b.keyword(ctx, ix, c)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +103,10 @@ func (b *bench) build(ctx context.Context, dir string, c *corpus) (*index.Index,
 
 // searches measures all modes under all filters. Above the threshold recall
 // is against an index of the same folder that never leaves out a tool.
-func (b *bench) searches(ctx context.Context, ix *index.Index, c *corpus, dir string) (keyword []answer, err error) {
+func (b *bench) searches(ctx context.Context, ix *index.Index, c *corpus, dir string) error {
 	exact, err := index.Open(dir, index.Options{Embedder: b.model, HNSWThreshold: c.n + 1, Offline: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { exact.Close() }() // it wrote nothing
 	for _, mode := range modes {
@@ -112,30 +115,47 @@ func (b *bench) searches(ctx context.Context, ix *index.Index, c *corpus, dir st
 			q := index.Query{Mode: mode, Filter: f.filter, Limit: topK}
 			times, got, err := search(ctx, ix, q, c.queries)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			r := row{Name: fmt.Sprintf("search/%s%s", mode, f.suffix), System: "tooldex", N: c.n}
 			times.fill(&r)
-			want := got
-			if mode == index.Keyword {
-				if f.suffix == "" {
-					keyword = got
-					r.Recall, err = b.oracle(ix, c.queries, got)
-				}
-			} else {
+			if mode != index.Keyword {
 				// A sample is enough: exact answers to everything take minutes.
 				n := min(len(c.queries), 200)
-				if _, want, err = search(ctx, exact, q, c.queries[:n]); err == nil {
-					r.Recall = recallOf(want, got[:n])
+				_, want, err := search(ctx, exact, q, c.queries[:n])
+				if err != nil {
+					return err
 				}
-			}
-			if err != nil {
-				return nil, err
+				r.Recall = recallOf(want, got[:n])
 			}
 			b.add(r)
 		}
 	}
-	return keyword, nil
+	return nil
+}
+
+// keyword returns the answers by BM25F alone, without the rules that move rows
+// for other reasons, and compares them with the oracle's.
+func (b *bench) keyword(ctx context.Context, ix *index.Index, c *corpus) ([]answer, error) {
+	plain := index.DefaultParams()
+	plain.Diversity, plain.ExactNames = 0, false
+	if err := ix.SetParams(plain); err != nil {
+		return nil, err
+	}
+	_, got, err := search(ctx, ix, index.Query{Mode: index.Keyword, Limit: topK}, c.queries[:min(len(c.queries), rivalQueries+warmUp)])
+	if err != nil {
+		return nil, err
+	}
+	recall, err := b.oracle(ix, c.queries, got)
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.rows {
+		if b.rows[i].N == c.n && b.rows[i].Name == "search/keyword" {
+			b.rows[i].Recall = recall
+		}
+	}
+	return got, ix.SetParams(index.DefaultParams())
 }
 
 // search asks every query and returns the times of all but the first.

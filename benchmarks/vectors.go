@@ -186,13 +186,15 @@ func (b *bench) rival(ctx context.Context, e rivals.Entry, d *data) (err error) 
 	return b.rivalSearch(ctx, e, rival, d)
 }
 
+const rivalQueries = 200
+
 // rivalSearch asks a rival fewer queries than ours: some take long.
 func (b *bench) rivalSearch(ctx context.Context, e rivals.Entry, rival rivals.Rival, d *data) error {
 	want := d.exact
 	if e.Kind == rivals.Words {
 		want = d.keyword
 	}
-	n := min(len(d.queries), 200+warmUp)
+	n := min(len(d.queries), rivalQueries+warmUp)
 	if b.o.quick {
 		n = min(n, 50+warmUp)
 	}
