@@ -3,14 +3,17 @@ package gateway
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tiktoken-go/tokenizer"
 
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -146,4 +149,28 @@ func connect(t testing.TB, g *Gateway, era string, o *mcp.ClientOptions) *mcp.Cl
 		}
 	})
 	return cs
+}
+
+// Ten rows with descriptions of any length stay within the budget that real
+// catalogs keep at the median.
+func TestRowBudget(t *testing.T) {
+	g := New(openIndex(t), nil, Options{})
+	var l upstream.Listing
+	for i := range 12 {
+		l.Tools = append(l.Tools, json.RawMessage(fmt.Sprintf(
+			`{"name":"list_pull_requests_%d","description":%q,"inputSchema":{"type":"object","properties":{"owner":{"type":"string"}}}}`,
+			i, strings.Repeat("List the pull requests of a repository, newest first, with their authors and labels. ", 20))))
+	}
+	if _, err := g.Sync(t.Context(), "github", l); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []string{`search_tools {"query":"pull requests"}`, `list_tools {"page_size":10}`} {
+		tool, args, _ := strings.Cut(call, " ")
+		a := g.Call(t.Context(), tool, json.RawMessage(args))
+		n := tokens(t, string(a.JSON))
+		t.Logf("%s: %d tokens", tool, n)
+		if n > 1200 || len(a.content) != 1 || a.structured != nil || strings.Contains(string(a.JSON), "owner") {
+			t.Errorf("%s: %d tokens in %d blocks, want at most 1200 in one: %s", tool, n, len(a.content), a.JSON)
+		}
+	}
 }
