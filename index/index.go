@@ -65,10 +65,11 @@ type Status struct {
 	Dir        string         `json:"dir"`
 	Format     int            `json:"format"`
 	Generation uint64         `json:"generation"`
-	Bytes      int64          `json:"bytes"`             // of the state folder's files
-	Problem    string         `json:"problem,omitempty"` // why nothing is written, or what was lost
-	Pending    []string       `json:"pending,omitempty"` // servers whose change waits for the store's lock
-	Tools      int            `json:"tools"`             // searchable
+	Bytes      int64          `json:"bytes"`               // of the state folder's files
+	Problem    string         `json:"problem,omitempty"`   // why nothing is written, or what was lost
+	Unwritten  bool           `json:"unwritten,omitempty"` // changes stay in memory, for the reason that Problem gives
+	Pending    []string       `json:"pending,omitempty"`   // servers whose change waits for the store's lock
+	Tools      int            `json:"tools"`               // searchable
 	Hidden     int            `json:"hidden"`
 	Servers    []ServerStatus `json:"servers"`
 	Models     []ModelStatus  `json:"models"`

@@ -25,6 +25,7 @@ func (ix *Index) Status() Status {
 		}
 	}
 	st.Problem = strings.Join(problems, "; ")
+	st.Unwritten = ix.problem != ""
 	st.Pending = ix.pending()
 	for _, name := range slices.Sorted(maps.Keys(ix.servers)) {
 		part := ix.servers[name].status(name)
