@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,19 +100,23 @@ func (a *app) checkState(ctx context.Context, cfg *config.Config, repair bool) [
 	}
 	problems, err := childCheck(ctx, dir)
 	if err != nil {
-		problems = append(problems, index.Problem{File: dir, What: err.Error(), Remedy: "tooldex doctor --repair"})
-	}
-	if len(problems) == 0 {
-		return []finding{{"state folder", true, dir + ": every file is sound", ""}}
-	}
-	if repair {
-		return repaired(dir)
+		return []finding{{"state folder", false, err.Error(), "tooldex index check"}}
 	}
 	var out []finding
+	if !slices.ContainsFunc(problems, harmful) {
+		out = append(out, finding{"state folder", true, dir + ": every file is sound", ""})
+	} else if repair {
+		return repaired(dir, problems)
+	}
 	for _, p := range problems {
-		out = append(out, finding{"state folder", false, p.File + ": " + p.What, orDefault(p.Remedy, "tooldex doctor --repair")})
+		out = append(out, finding{"state folder", !harmful(p), p.File + ": " + p.What, orDefault(p.Remedy, "tooldex doctor --repair")})
 	}
 	return out
+}
+
+// harmful tells damage from what is left of damage that was mended.
+func harmful(p index.Problem) bool {
+	return !strings.HasPrefix(filepath.Base(p.File), "store.damaged-")
 }
 
 // writable makes the folder if need be and writes a file into it.
@@ -137,47 +140,20 @@ func childCheck(ctx context.Context, dir string) ([]index.Problem, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, "index", "check", "--json", "--config", os.DevNull, "--state", dir)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	runErr := cmd.Run()
-	var problems []index.Problem
-	if err := json.Unmarshal(stdout.Bytes(), &problems); err != nil {
-		first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
-		return nil, fmt.Errorf("its check ended early: %s", orDefault(first, fmt.Sprint(runErr)))
-	}
-	return problems, nil
+	return index.CheckBy(ctx, exec.Command(self, "index", "check", "--json", "--config", os.DevNull, "--state", dir), dir)
 }
 
-// repaired moves the files of the state folder aside.
-func repaired(dir string) []finding {
-	aside := ""
-	for n := 1; ; n++ {
-		aside = filepath.Join(dir, fmt.Sprintf("damaged-%d", n))
-		err := os.Mkdir(aside, 0o700)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, os.ErrExist) {
-			return []finding{{"state folder", false, fmt.Sprintf("make %s: %v", aside, plainCause(err)), "make the folder writable"}}
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	moved := 0
-	for _, entry := range entries {
-		if entry.IsDir() {
-			continue
-		}
-		if rerr := os.Rename(filepath.Join(dir, entry.Name()), filepath.Join(aside, entry.Name())); rerr != nil {
-			err = errors.Join(err, rerr)
-			continue
-		}
-		moved++
+// repaired mends what can be mended.
+func repaired(dir string, problems []index.Problem) []finding {
+	done, err := index.Repair(dir, problems)
+	var out []finding
+	for _, d := range done {
+		out = append(out, finding{"state folder", true, d, "tooldex reindex"})
 	}
 	if err != nil {
-		return []finding{{"state folder", false, fmt.Sprintf("move files to %s: %v", aside, err), "stop every running tooldex, then \"tooldex doctor --repair\""}}
+		out = append(out, finding{"state folder", false, err.Error(), "stop every running tooldex, then \"tooldex doctor --repair\""})
 	}
-	return []finding{{"state folder", true, fmt.Sprintf("%s moved to %s; counts of past calls and first-seen dates are lost", plural(moved, "damaged file"), aside), "tooldex reindex"}}
+	return out
 }
 
 func checkEmbedder(ctx context.Context, cfg *config.Config) finding {

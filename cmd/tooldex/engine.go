@@ -73,7 +73,7 @@ func (a *app) engineFor(cmd *cobra.Command, cfg *config.Config, o engineOptions)
 	if err := e.open(o); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
-	if p := e.ix.Status().Problem; p != "" {
+	if p := e.ix.Status().Problem; p != "" && !o.serving { // the index logs it for a server
 		a.note("warning: state folder %s: %s", cfg.State, p)
 	}
 	if o.serving {
@@ -96,9 +96,13 @@ func (e *engine) open(o engineOptions) error {
 	if err != nil {
 		return hint(fmt.Errorf("index.params: %w", err), "write the file with \"tooldex eval tune\", or remove the setting")
 	}
+	log := e.log
+	if !o.serving {
+		log = nil // what concerns a short command is in the index's Status
+	}
 	e.ix, err = index.Open(e.cfg.State, index.Options{
 		Embedder: e.emb, Fallback: fallback, Sources: sources(e.cfg), Params: params,
-		HNSWThreshold: hnswThreshold(e.cfg.Index.HNSWThreshold), Offline: !o.online, Logger: e.log,
+		HNSWThreshold: hnswThreshold(e.cfg.Index.HNSWThreshold), Offline: !o.online, Logger: log,
 	})
 	if err != nil {
 		return hint(fmt.Errorf("open state folder %s: %w", e.cfg.State, err), "choose another folder with --state, or see \"tooldex doctor\"")

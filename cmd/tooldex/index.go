@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +71,7 @@ func (a *app) runCheck(cmd *cobra.Command) error {
 		}
 		a.show(g)
 	}
-	if err == nil && len(problems) > 0 {
+	if err == nil && slices.ContainsFunc(problems, harmful) {
 		return errReported
 	}
 	return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -29,7 +30,9 @@ func TestScripts(t *testing.T) {
 			} {
 				e.Setenv(name, filepath.Join(home, dir))
 			}
-			return os.MkdirAll(home, 0o755)
+			project, err := filepath.Abs(filepath.Join("..", ".."))
+			e.Setenv("PROJECT", project)
+			return errors.Join(err, os.MkdirAll(home, 0o755))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"taken": taken, "free": free, "answers": answers, "reachable": reachable},
 	})

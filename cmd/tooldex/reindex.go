@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tooldex/tooldex/embed"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -93,7 +94,7 @@ func (a *app) runReindex(cmd *cobra.Command, f *reindexFlags) error {
 	if err == nil && f.prune {
 		pruned, err = e.ix.Prune(cmd.Context())
 	}
-	if err == nil && f.embed {
+	if err == nil && (f.embed || e.cfg.Embedding.Provider == embed.Builtin) { // the built-in model takes microseconds
 		err = a.awaitVectors(cmd.Context(), e)
 	}
 	status := e.ix.Status()
@@ -241,6 +242,9 @@ func (a *app) showRelisted(rows []relisting, pruned []string, st index.Status) e
 		a.show(g)
 		a.showChanges(rows, pruned, st)
 	}
+	if st.Unwritten {
+		return hint(fmt.Errorf("nothing was stored in %s", st.Dir), "see \"tooldex doctor\"")
+	}
 	if failed > 0 {
 		return hint(fmt.Errorf("%d of %s could not be listed", failed, plural(len(rows), "server")), "see \"tooldex doctor\"")
 	}
@@ -278,7 +282,9 @@ func (a *app) showChanges(rows []relisting, pruned []string, st index.Status) {
 	for _, p := range pruned {
 		a.say("- server %s forgotten", p)
 	}
-	a.say("%s searchable in %s", plural(st.Tools, "tool"), st.Dir)
+	if !st.Unwritten {
+		a.say("%s searchable in %s", plural(st.Tools, "tool"), st.Dir)
+	}
 	for _, m := range st.Models {
 		if m.CacheAll > 0 {
 			a.say("%d of %d vectors of %s, %d from the cache", m.Vectors, m.Wanted, m.Model, m.CacheHit)

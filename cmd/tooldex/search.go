@@ -166,10 +166,15 @@ func (a *app) runSearch(ctx context.Context, e *engine, query string, f *searchF
 
 // needTools is an error while the catalog is empty.
 func (e *engine) needTools() error {
-	if st := e.ix.Status(); st.Tools+st.Hidden == 0 {
+	st := e.ix.Status()
+	switch {
+	case st.Tools+st.Hidden > 0:
+		return nil
+	case st.Problem != "":
+		return hint(fmt.Errorf("state folder %s: no tools can be read", e.cfg.State), "see \"tooldex doctor\"")
+	default:
 		return hint(fmt.Errorf("state folder %s: no tools are indexed yet", e.cfg.State), "list the tools of your servers with \"tooldex reindex\", or see \"tooldex demo\"")
 	}
-	return nil
 }
 
 func (a *app) showFound(query string, res *found, explained []explained) {
