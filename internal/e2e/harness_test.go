@@ -183,9 +183,14 @@ func serveHTTP(t *testing.T, s setup) string {
 // connect opens a session of the Go SDK.
 func connect(t *testing.T, tr mcp.Transport, version string) *mcp.ClientSession {
 	t.Helper()
+	return connectWith(t, tr, version, nil)
+}
+
+func connectWith(t *testing.T, tr mcp.Transport, version string, o *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	c := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
+	c := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, o)
 	session, err := c.Connect(ctx, tr, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
