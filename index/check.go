@@ -49,7 +49,7 @@ func Check(dir string) ([]Problem, error) {
 			for _, w := range what {
 				problems = append(problems, Problem{path, w, repairRemedy})
 			}
-		case strings.HasPrefix(name, "hnsw-") && !strings.HasSuffix(name, ".lock"):
+		case isGraph(name):
 			if err := vector.Verify(path); err != nil && !errors.Is(err, vector.ErrNewer) {
 				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}

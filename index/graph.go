@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -201,7 +202,13 @@ func (ix *Index) graphLock(m *model) (unlock func(), err error) {
 func (ix *Index) graphFiles(m *model) []string {
 	prefix := vector.FilePrefix(ix.graphIdentity(m))
 	files, _ := filepath.Glob(filepath.Join(ix.dir, prefix+"*")) // the pattern is sound
-	return files
+	return slices.DeleteFunc(files, func(path string) bool { return !isGraph(path) })
+}
+
+// isGraph tells graphs from the locks and temporary files beside them.
+func isGraph(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasPrefix(name, "hnsw-") && !strings.HasSuffix(name, ".lock") && !strings.HasSuffix(name, ".tmp")
 }
 
 // readGraph returns the newest saved graph, nil if there is none. One that is
@@ -239,7 +246,9 @@ func (ix *Index) saveGraph(m *model, base *vector.Graph, generation uint64) {
 		m.log(ix.log).Warn("the graph could not be saved and will be built again", "error", err)
 		return
 	}
-	for _, old := range ix.graphFiles(m) {
+	// The lock is held: what other processes left unfinished goes too.
+	leftovers, _ := filepath.Glob(filepath.Join(ix.dir, vector.FilePrefix(h.Identity)+"*.tmp")) // the pattern is sound
+	for _, old := range append(ix.graphFiles(m), leftovers...) {
 		if old != path {
 			_ = os.Remove(old) // the newest one is read in any case
 		}
@@ -257,7 +266,7 @@ func (ix *Index) ageGraphs(now time.Time) {
 			_ = os.Chtimes(file, now, now) // one that looks old is only made again
 		}
 	}
-	for _, pattern := range []string{"hnsw-*", "fill-*.lock"} {
+	for _, pattern := range []string{"hnsw-*", "fill-*.lock", "store.new-*", "folder.key-*.tmp"} {
 		files, _ := filepath.Glob(filepath.Join(ix.dir, pattern)) // the patterns are sound
 		for _, file := range files {
 			if info, err := os.Stat(file); err == nil && now.Sub(info.ModTime()) > store.SpaceLife {

@@ -1,0 +1,255 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	fastBatch    = 250 * time.Millisecond // batches that take less are made larger
+	slowBatch    = 2 * time.Second        // and those that take more smaller
+	maxBatch     = 1024                   // texts
+	publishEvery = time.Second            // while a space that serves is filled
+)
+
+var errNoVector = errors.New("the embedder gives a zero vector")
+
+// A filler makes vectors in one pass.
+type filler struct {
+	ix *Index
+	m  *model
+
+	size      int // texts of the next batch
+	embedded  int
+	barren    int // batches in a row without one vector
+	failed    []want
+	reasons   []string
+	lengths   map[int]int // how many sound vectors had each length
+	started   time.Time
+	published time.Time
+}
+
+// run embeds todo in batches. Texts that failed before come last, one by one,
+// so that they cannot fail others. It gives up when two batches in a row fail
+// whole: that is the embedder, not the texts.
+func (p *filler) run(ctx context.Context, todo []want) error {
+	fresh, tried := p.split(todo)
+	var err error
+	for err == nil && len(fresh) > 0 {
+		n := min(p.size, len(fresh))
+		err = p.batch(ctx, fresh[:n])
+		fresh = fresh[n:]
+	}
+	for err == nil && len(tried) > 0 {
+		err = p.batch(ctx, tried[:1])
+		tried = tried[1:]
+	}
+	if errors.Is(err, errRenamed) || ctx.Err() != nil {
+		return err
+	}
+	p.blame()
+	return err
+}
+
+func (p *filler) split(todo []want) (fresh, tried []want) {
+	p.ix.mu.Lock()
+	defer p.ix.mu.Unlock()
+	for _, w := range todo {
+		if p.m.failures[w.text].attempts > 0 {
+			tried = append(tried, w)
+		} else {
+			fresh = append(fresh, w)
+		}
+	}
+	return fresh, tried
+}
+
+// blame counts the failed texts' attempts. When nothing at all succeeded only
+// those that had failed beside others before are to blame.
+func (p *filler) blame() {
+	p.ix.mu.Lock()
+	defer p.ix.mu.Unlock()
+	for i, w := range p.failed {
+		f := p.m.failures[w.text]
+		if p.embedded > 0 || f.attempts > 0 {
+			f.attempts++
+		}
+		f.reason = p.reasons[i]
+		p.m.failures[w.text] = f
+	}
+	p.outvote()
+}
+
+// outvote starts over when most vectors of the pass have another length than
+// the ones before: the odd one out came first. The caller holds Index.mu.
+func (p *filler) outvote() {
+	for n, count := range p.lengths {
+		if n != p.m.dims && count > len(p.m.known) {
+			p.m.known, p.m.dims, p.m.ready = map[[32]byte][]float32{}, n, false
+			p.m.failures = map[[32]byte]failure{}
+			p.m.changed++
+			p.m.fill.due = true
+			wake(p.ix.models.kicks[desired])
+			wake(p.ix.models.kicks[fallback])
+			return
+		}
+	}
+}
+
+// batch embeds some texts and keeps what is sound. Its error ends the pass.
+func (p *filler) batch(ctx context.Context, batch []want) error {
+	start := time.Now()
+	vectors, err := p.embed(ctx, batch)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if p.m.embedder.Model() != p.m.identity {
+		return errRenamed
+	}
+	good := p.sort(batch, vectors, err)
+	p.resize(time.Since(start), len(batch))
+	if len(good) == 0 {
+		if p.barren++; p.barren == 2 && err != nil {
+			return err
+		}
+		return nil
+	}
+	p.barren = 0
+	p.keep(ctx, batch, good)
+	return nil
+}
+
+func (p *filler) resize(took time.Duration, n int) {
+	switch {
+	case n < p.size:
+	case took < fastBatch:
+		p.size = min(max(32, 2*p.size), maxBatch)
+	case took > slowBatch:
+		p.size = max(8, p.size/2)
+	}
+}
+
+// sort separates the vectors that can be used, at length 1, from the texts
+// that have failed.
+func (p *filler) sort(batch []want, vectors [][]float32, err error) map[[32]byte][]float32 {
+	dims := p.m.dims
+	good := make(map[[32]byte][]float32, len(batch))
+	for i, w := range batch {
+		var v []float32
+		if i < len(vectors) {
+			v = vectors[i]
+		}
+		u, why := checked(v, dims, err)
+		if _, sound := unit(v); sound {
+			p.lengths[len(v)]++
+		}
+		switch {
+		case why == nil:
+			good[w.text] = u
+			dims = len(u)
+		case errors.Is(why, errNoVector) && p.m.form == asFields:
+			p.refuse(w.text, why) // a model of words that knows none of these
+		default:
+			p.failed = append(p.failed, w)
+			p.reasons = append(p.reasons, why.Error())
+		}
+	}
+	return good
+}
+
+func (p *filler) refuse(text [32]byte, why error) {
+	p.ix.mu.Lock()
+	defer p.ix.mu.Unlock()
+	p.m.failures[text] = failure{attempts: maxAttempts, reason: why.Error()}
+}
+
+// checked returns v at length 1, or why it cannot be used.
+func checked(v []float32, dims int, err error) ([]float32, error) {
+	switch {
+	case v == nil && err != nil:
+		return nil, err
+	case v == nil:
+		return nil, errors.New("the embedder gives no vector")
+	case dims > 0 && len(v) != dims:
+		return nil, fmt.Errorf("the embedder gives %d dimensions instead of %d", len(v), dims)
+	}
+	if u, ok := unit(v); ok {
+		return u, nil
+	}
+	for _, x := range v {
+		if x != 0 {
+			return nil, errors.New("the embedder gives numbers that are not finite")
+		}
+	}
+	return nil, errNoVector
+}
+
+// embed calls the embedder for a batch.
+func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
+	fields := make([]map[string]string, len(batch))
+	texts := make([]string, len(batch))
+	for i, w := range batch {
+		t := w.doc.tool
+		raw, err := p.ix.objectFor(ctx, &t, w.doc.id)
+		if err != nil {
+			return nil, err
+		}
+		params := parametersOf(raw)
+		if p.m.form == asFields {
+			fields[i] = embedFields(&t, params)
+		} else {
+			texts[i] = embedText(&t, params)
+		}
+	}
+	if f, ok := p.m.embedder.(FieldEmbedder); ok {
+		return f.EmbedFields(ctx, fields)
+	}
+	return p.m.embedder.EmbedDocuments(ctx, texts)
+}
+
+// objectFor reads a tool's object without keeping it.
+func (ix *Index) objectFor(ctx context.Context, t *Tool, id string) ([]byte, error) {
+	raw, key := ix.raws.find(t.Server, id)
+	if raw != nil {
+		return raw, nil
+	}
+	return ix.readRaw(ctx, t.Server, key, id)
+}
+
+// keep stores vectors and takes them into memory, where they serve even when
+// they cannot be stored.
+func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]float32) {
+	ix, m := p.ix, p.m
+	ix.mu.Lock()
+	for text, v := range good {
+		m.take(text, v)
+	}
+	p.embedded += len(good)
+	m.fill.rate = float64(p.embedded) / max(time.Since(p.started).Seconds(), 1e-3)
+	m.fill.missing = max(0, m.fill.missing-len(good))
+	info := m.spaceInfo()
+	readOnly := ix.readOnly()
+	if m.ready && time.Since(p.published) > publishEvery {
+		p.published = time.Now()
+		ix.publish()
+	}
+	ix.announce()
+	ix.mu.Unlock()
+	if readOnly {
+		return
+	}
+	var texts [][32]byte
+	var vectors [][]float32
+	for _, w := range batch {
+		if v := good[w.text]; v != nil {
+			texts, vectors = append(texts, w.text), append(vectors, v)
+		}
+	}
+	if err := ix.store.PutVectors(ctx, info, texts, vectors); err != nil && ctx.Err() == nil {
+		ix.mu.Lock()
+		_ = ix.fail(err) // it is remembered and logged there
+		ix.mu.Unlock()
+	}
+}
