@@ -3,8 +3,8 @@
 // as the server lists it, so a model pulled anew under the same tag is
 // another vector space.
 //
-// Ollama cuts a text that is longer than the model's context by itself.
-// Versions before 0.11 ignore dimensions; vectors are then cut here. A model
+// Ollama cuts a text that is longer than the model's context by itself. Old
+// versions (0.9 for one) ignore dimensions; vectors are then cut here. A model
 // is pulled only by [Embedder.Pull].
 package ollama
 
