@@ -23,7 +23,8 @@ starting it and listing its tools. What is wrong is printed with the command or
 change that mends it; the exit code is 1 then.
 
 --repair moves a damaged state folder's files aside, so that the next reindex
-builds them anew; counts of past calls and first-seen dates are lost then.`
+builds them anew; counts of past calls and first-seen dates are lost then.
+--pull has an Ollama server download the embedding model that it lacks.`
 
 const doctorExample = `  tooldex doctor
   tooldex doctor --server github --timeout 20s
@@ -34,6 +35,7 @@ type doctorFlags struct {
 	servers []string
 	timeout time.Duration
 	repair  bool
+	pull    bool
 }
 
 func (a *app) doctor() *cobra.Command {
@@ -43,6 +45,7 @@ func (a *app) doctor() *cobra.Command {
 	fs.StringSliceVar(&f.servers, "server", nil, "of the servers check only this `server`; can be repeated")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "give up on a server after this `time`")
 	fs.BoolVar(&f.repair, "repair", false, "move damaged files of the state folder aside")
+	fs.BoolVar(&f.pull, "pull", false, "have the Ollama server download the embedding model")
 	must(cmd.RegisterFlagCompletionFunc("server", a.completeServers))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd, &f) }
 	return cmd
@@ -62,6 +65,11 @@ func (a *app) runDoctor(cmd *cobra.Command, f *doctorFlags) error {
 		return a.showFindings(findings)
 	}
 	findings = append(findings, a.checkState(cmd.Context(), cfg, f.repair)...)
+	if f.pull {
+		if p := a.pullModel(cmd.Context(), cfg); p != nil {
+			findings = append(findings, *p)
+		}
+	}
 	findings = append(findings, checkEmbedder(cmd.Context(), cfg))
 	servers, err := a.checkServers(cmd, cfg, f)
 	if err != nil {
@@ -170,11 +178,15 @@ func checkEmbedder(ctx context.Context, cfg *config.Config) finding {
 	defer cancel()
 	h := embed.Check(ctx, e.emb.(embed.Embedder))
 	if h.Problem != "" {
-		return finding{what, false, strings.TrimSpace(h.Provider + " " + h.Model + ": " + h.Problem), "see the embedding section of " + cfg.Path}
+		remedy := "see the embedding section of " + cfg.Path
+		if h.Provider == embed.Ollama && h.Reachable && !h.HasModel {
+			remedy = "tooldex doctor --pull"
+		}
+		return finding{what, false, strings.TrimSpace(h.Provider + " " + h.Model + ": " + h.Problem), remedy}
 	}
 	detail := fmt.Sprintf("%s, %d dimensions", orDefault(h.Identity, h.Provider), h.Dims)
 	if h.Latency > 0 {
-		detail += fmt.Sprintf(", %s a text", h.Latency.Round(100*time.Microsecond))
+		detail += fmt.Sprintf(", %s a text, %.0f texts per second", h.Latency.Round(100*time.Microsecond), h.Rate)
 	}
 	return finding{what, true, detail, ""}
 }

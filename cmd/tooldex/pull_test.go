@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tooldex/tooldex/embed/embedtest"
+	"github.com/tooldex/tooldex/internal/config"
+)
+
+// TestPullModel: the model is pulled when it is missing, and only then.
+func TestPullModel(t *testing.T) {
+	var pulls atomic.Int32
+	var s *embedtest.Server
+	s = embedtest.NewServer(t, embedtest.Behaviour{Model: "other", Fault: func(w http.ResponseWriter, r *http.Request, _ embedtest.Request) bool {
+		if r.URL.Path != "/api/pull" {
+			return false
+		}
+		pulls.Add(1)
+		embedtest.Reply(w, map[string]any{"status": "pulling", "completed": 1 << 20, "total": 1 << 21})
+		s.Behave(embedtest.Behaviour{Model: "tiny"})
+		return true
+	}})
+	cfg := &config.Config{Embedding: config.Embedding{Provider: "ollama", Model: "tiny", URL: s.URL}}
+	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	if before := checkEmbedder(t.Context(), cfg); before.OK || before.Remedy != "tooldex doctor --pull" {
+		t.Errorf("without the model: %+v", before)
+	}
+	if f := a.pullModel(t.Context(), cfg); f == nil || !f.OK || pulls.Load() != 1 {
+		t.Errorf("%+v after %d pulls", f, pulls.Load())
+	}
+	if after := checkEmbedder(t.Context(), cfg); !after.OK {
+		t.Errorf("with the model: %+v", after)
+	}
+	if f := a.pullModel(t.Context(), cfg); f != nil || pulls.Load() != 1 {
+		t.Errorf("a model that is there: %+v after %d pulls", f, pulls.Load())
+	}
+}
+
+func TestPullModelElsewhere(t *testing.T) {
+	s := embedtest.NewServer(t, embedtest.Behaviour{Model: "other"})
+	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	for want, c := range map[string]config.Embedding{
+		"cannot be told":  {Provider: "openai", Model: "tiny", URL: s.URL},
+		"nothing to pull": {Provider: "builtin"},
+	} {
+		if f := a.pullModel(t.Context(), &config.Config{Embedding: c}); f == nil || !strings.Contains(f.Detail, want) {
+			t.Errorf("%s: %+v", c.Provider, f)
+		}
+	}
+	gone := config.Embedding{Provider: "ollama", Model: "tiny", URL: "http://127.0.0.1:1"}
+	if f := a.pullModel(t.Context(), &config.Config{Embedding: gone}); f != nil {
+		t.Errorf("a server that is not there is the embedder's own finding, not %+v", f)
+	}
+}
