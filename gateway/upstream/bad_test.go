@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -44,6 +46,7 @@ func wantError(t *testing.T, err error, parts ...string) {
 }
 
 func TestSpecsThatCannotWork(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		spec Spec
@@ -73,6 +76,7 @@ func TestSpecsThatCannotWork(t *testing.T) {
 }
 
 func TestServersThatDoNotStart(t *testing.T) {
+	t.Parallel()
 	answer := func(status int, kind, body string) Spec {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", kind)
@@ -82,6 +86,17 @@ func TestServersThatDoNotStart(t *testing.T) {
 		t.Cleanup(srv.Close)
 		return Spec{URL: srv.URL}
 	}
+	mute := func(method, version string) Spec {
+		sp, _ := serveHTTP(t, &rawServer{Version: version, Mute: method, Stream: true})
+		return sp
+	}
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(silent.Close)
+	moved := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusFound))
+	t.Cleanup(moved.Close)
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	for _, c := range []struct {
@@ -92,18 +107,25 @@ func TestServersThatDoNotStart(t *testing.T) {
 		{"command not found", Spec{Command: "no-such-command-anywhere"}, []string{`command "no-such-command-anywhere" not found: install it, or set command to its full path`}},
 		{"no such folder", Spec{Command: "go", Cwd: "/no/such/folder"}, []string{`working folder "/no/such/folder"`, "correct cwd"}},
 		{"exits at once", stdioSpec(t, &rawServer{Start: "exit"}), []string{"the server exited (exit status 5)", "its stderr ends: raw: cannot find my config"}},
-		{"never answers", stdioSpec(t, &rawServer{Start: "silent"}), []string{"no answer within 500ms"}},
+		{"never answers", stdioSpec(t, &rawServer{Start: "silent"}), []string{"no answer within 2s"}},
 		{"exits on both", stdioSpec(t, &rawServer{Discover: "exit", Version: "bad"}), []string{"unsupported protocol version"}},
 		{"speaks no version", stdioSpec(t, &rawServer{Version: "1999-01-01"}), []string{`unsupported protocol version: "1999-01-01"`}},
 		{"nobody listens", Spec{URL: closed.URL}, []string{"connection refused"}},
 		{"unauthorized", answer(401, "text/plain", "who are you?"), []string{"HTTP 401 Unauthorized: who are you?: check the headers"}},
 		{"a web page", answer(200, "text/html", "<html>hello"), []string{"the answer is not of MCP (text/html): <html>hello"}},
 		{"not found", answer(404, "text/plain", "nothing here"), []string{"HTTP 404 Not Found: nothing here", "as legacy SSE"}},
+		{"never answers HTTP", Spec{URL: silent.URL}, []string{"no answer within 2s"}},
+		{"never answers SSE", Spec{URL: silent.URL, Type: "sse"}, []string{"no answer within 2s"}},
+		{"never answers initialize", mute("initialize", "2025-11-25"), []string{"no answer within 2s"}},
+		{"never answers tools/list", mute("tools/list", stateless), []string{"tools/list, page 1: tools/list: not complete within 2s"}},
+		{"never answers tools/list on stdio", stdioSpec(t, &rawServer{Version: stateless, Mute: "tools/list"}), []string{"not complete within 2s"}},
+		{"moved", Spec{URL: moved.URL}, []string{"HTTP 302 Found to /elsewhere: use that as url if you trust it"}},
 		{"failing", answer(500, "text/plain", "oops"), []string{"HTTP 500 Internal Server Error: oops"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			c.spec.Name = "bad"
-			s := start(t, Options{ConnectTimeout: 500 * time.Millisecond, DiscoverTimeout: 100 * time.Millisecond}, good(t), c.spec)
+			s := start(t, Options{ConnectTimeout: 2 * time.Second, DiscoverTimeout: time.Second, ListTimeout: 2 * time.Second}, good(t), c.spec)
 			_, err := s.Refresh(within(t, 10*time.Second), "bad")
 			wantError(t, err, append(c.want, "refresh bad: not connected")...)
 			mustCall(t, s, "good", "exact")
@@ -125,6 +147,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 }
 
 func TestServerThatBabbles(t *testing.T) {
+	t.Parallel()
 	bad := stdioSpec(t, &rawServer{Start: "babble"})
 	s := start(t, Options{}, good(t), bad)
 	_, err := s.Refresh(within(t, 30*time.Second), "raw")
@@ -136,6 +159,7 @@ func TestServerThatBabbles(t *testing.T) {
 }
 
 func TestGarbageIsPassedOver(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: stateless, Start: "garbage"}))
 	mustCall(t, s, "raw", "garbage")
 	mustCall(t, s, "raw", "exact")
@@ -145,6 +169,7 @@ func TestGarbageIsPassedOver(t *testing.T) {
 }
 
 func TestHugeAnswer(t *testing.T) {
+	t.Parallel()
 	for name, spec := range map[string]func(*rawServer) Spec{
 		"stdio": func(r *rawServer) Spec { return stdioSpec(t, r) },
 		"json":  func(r *rawServer) Spec { sp, _ := serveHTTP(t, r); return sp },
@@ -176,7 +201,36 @@ func TestHugeAnswer(t *testing.T) {
 	})
 }
 
+func TestQuestionsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: "2025-11-25"}))
+	mustCall(t, s, "raw", "questions")
+	mustCall(t, s, "raw", "exact")
+	tp := newTap(slog.New(slog.DiscardHandler), nil)
+	ask := &jsonrpc.Request{ID: testID(t, "q"), Method: "ping"}
+	passed := 0
+	for range 3 * maxAsked {
+		if tp.incoming(ask) != nil {
+			passed++
+		}
+	}
+	if passed != maxAsked {
+		t.Errorf("%d unanswered requests passed, want %d", passed, maxAsked)
+	}
+	tp.outgoing(context.Background(), &jsonrpc.Response{ID: ask.ID})
+	if tp.incoming(ask) == nil {
+		t.Error("an answer made no room for the next request")
+	}
+}
+
+func TestStubbornServerIsTerminated(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: stateless, Stubborn: true}))
+	mustCall(t, s, "raw", "exact") // the end of the test waits for the end of the process
+}
+
 func TestExitDuringCall(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{}, good(t), stdioSpec(t, &rawServer{Version: stateless}))
 	before := string(mustCall(t, s, "raw", "pid").Raw)
 	res, err := s.Call(within(t, 10*time.Second), Request{Server: "raw", Tool: "exit", Retries: 3})
@@ -198,6 +252,7 @@ func TestExitDuringCall(t *testing.T) {
 }
 
 func TestServerErrors(t *testing.T) {
+	t.Parallel()
 	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		s := start(t, Options{}, spec(&rawServer{Version: version}))
 		_, err := s.Call(within(t, 10*time.Second), Request{Server: "raw", Tool: "error", Retries: 2, Idempotent: true})
@@ -213,6 +268,7 @@ func TestServerErrors(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
+	t.Parallel()
 	many := make([]string, 5000)
 	for i := range many {
 		many[i] = fmt.Sprintf(`{"name":"tool-%d","inputSchema":{"type":"object"}}`, i)

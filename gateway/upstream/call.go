@@ -52,10 +52,10 @@ const retryPause = 100 * time.Millisecond
 
 // repeatable reports whether a failed call may be made again: it cannot have
 // run, or the caller says that running twice does no harm. What the server
-// itself answered stands.
+// itself answered stands, and a connection has been waited for already.
 func repeatable(r Request, res Result, err error) bool {
 	var answer *jsonrpc.Error
-	if errors.As(err, &answer) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) {
+	if errors.As(err, &answer) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || errors.Is(err, ErrNotConnected) {
 		return false
 	}
 	return !res.Sent || r.Idempotent

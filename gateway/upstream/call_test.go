@@ -16,6 +16,7 @@ import (
 )
 
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		r := &rawServer{Version: version}
 		s := start(t, Options{}, spec(r))
@@ -35,6 +36,7 @@ func TestProgress(t *testing.T) {
 }
 
 func TestCancelReachesTheServer(t *testing.T) {
+	t.Parallel()
 	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		r := &rawServer{Version: version}
 		s := start(t, Options{}, spec(r))
@@ -44,7 +46,10 @@ func TestCancelReachesTheServer(t *testing.T) {
 		if !strings.Contains(t.Name(), "/http/json/") {
 			req.Progress = func(float64, float64, string) { cancel() }
 		} else {
-			time.AfterFunc(100*time.Millisecond, cancel) // the server has no way to say that it has begun
+			go func() {
+				next(t, waitFor(t, func() bool { return len(r.seen(`"name":"hang"`)) > 0 }), "call")
+				cancel()
+			}()
 		}
 		res, err := s.Call(ctx, req)
 		wantError(t, err, "call raw/hang: context canceled while waiting for the answer")
@@ -67,6 +72,7 @@ func TestCancelReachesTheServer(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
+	t.Parallel()
 	sp := stdioSpec(t, &rawServer{Version: stateless})
 	sp.Timeout = 100 * time.Millisecond
 	s := start(t, Options{}, sp)
@@ -79,6 +85,7 @@ func TestDeadline(t *testing.T) {
 }
 
 func TestInputRequests(t *testing.T) {
+	t.Parallel()
 	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		s := start(t, Options{}, spec(&rawServer{Version: version}))
 		got := mustCall(t, s, "raw", "ask")
@@ -113,6 +120,7 @@ func TestInputRequests(t *testing.T) {
 }
 
 func TestQueueIsBounded(t *testing.T) {
+	t.Parallel()
 	r := &rawServer{Version: stateless, Stream: true}
 	sp, _ := serveHTTP(t, r)
 	sp.Concurrency, sp.Queue = 1, 1
@@ -150,6 +158,7 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 func TestKilledDuringCall(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{}, good(t), stdioSpec(t, &rawServer{Version: "2025-11-25"}))
 	var pid struct{ StructuredContent struct{ PID int } }
 	if err := json.Unmarshal(mustCall(t, s, "raw", "pid").Raw, &pid); err != nil {
@@ -182,6 +191,7 @@ func TestKilledDuringCall(t *testing.T) {
 }
 
 func TestRepeats(t *testing.T) {
+	t.Parallel()
 	calls := func(r *rawServer) int { return len(r.seen("HEADER tools/call")) }
 	t.Run("may have run", func(t *testing.T) {
 		r := &rawServer{Version: stateless}
@@ -254,6 +264,7 @@ func TestRepeats(t *testing.T) {
 }
 
 func TestUnknownServerAndStopped(t *testing.T) {
+	t.Parallel()
 	s, err := NewSet([]Spec{stdioSpec(t, &rawServer{})}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -277,6 +288,7 @@ func TestUnknownServerAndStopped(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
+	t.Parallel()
 	r := &rawServer{Version: stateless, Tools: []string{
 		`{"name":"echo","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}},"outputSchema":7}`}}
 	sp, _ := serveHTTP(t, r)
@@ -295,6 +307,7 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestHeadersStayWithTheHost(t *testing.T) {
+	t.Parallel()
 	r := &rawServer{Version: stateless}
 	sp, elsewhere := serveHTTP(t, r)
 	srv := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -122,7 +123,7 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		}
 	}
 	c := &conn{
-		transport: transport, tap: newTap(d.log), changed: changed,
+		transport: transport, tap: newTap(d.log, signal), changed: changed,
 		done: make(chan struct{}), suspect: make(chan error, 1), idle: make(chan struct{}),
 	}
 	// The SDK ties a session of legacy SSE to the context it is opened with.
@@ -142,10 +143,11 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		c.link, t = l, l.transport(transport)
 	}
 	client := mcp.NewClient(d.client, &mcp.ClientOptions{
-		Logger:                 d.log,
-		Capabilities:           &mcp.ClientCapabilities{},
-		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { signal() },
+		Logger:         d.log,
+		Capabilities:   &mcp.ClientCapabilities{},
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		// Has the SDK ask for the notifications, which the tap takes.
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
 	})
 	if err := c.open(ctx, d, func() (err error) {
 		c.session, err = client.Connect(c.ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: version})
@@ -163,7 +165,8 @@ func (c *conn) open(ctx context.Context, d dialer, connect func() error) error {
 	timer := time.AfterFunc(d.connectTimeout, func() { c.cancel(slow); c.link.stop() })
 	unhook := context.AfterFunc(ctx, func() { c.cancel(ctx.Err()); c.link.stop() })
 	err := connect()
-	if !timer.Stop() || !unhook() {
+	intime, wanted := timer.Stop(), unhook()
+	if !intime || !wanted {
 		if err == nil {
 			c.session.Close()
 		}
@@ -286,5 +289,5 @@ func (c *conn) peer() string {
 	if r == nil || r.ServerInfo == nil {
 		return ""
 	}
-	return r.ServerInfo.Name + " " + r.ServerInfo.Version
+	return strings.TrimSpace(r.ServerInfo.Name + " " + r.ServerInfo.Version)
 }

@@ -85,6 +85,7 @@ func (s *eventStream) next() {
 			continue
 		case "event":
 			kind = string(value)
+			continue
 		case "id":
 			if s.drop {
 				continue

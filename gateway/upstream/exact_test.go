@@ -37,6 +37,7 @@ func connections(t *testing.T, versions []string, run func(t *testing.T, version
 }
 
 func TestBytesSurvive(t *testing.T) {
+	t.Parallel()
 	connections(t, allEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		s := start(t, Options{}, spec(&rawServer{Version: version, Name: "raw"}))
 		l, err := s.Refresh(within(t, 10*time.Second), "raw")
@@ -65,6 +66,7 @@ func TestBytesSurvive(t *testing.T) {
 }
 
 func TestArgumentsSurvive(t *testing.T) {
+	t.Parallel()
 	connections(t, allEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		s := start(t, Options{}, spec(&rawServer{Version: version, Name: "raw"}))
 		const want = `{"n":12345678901234567890,"f":1.10,"text":"<&>","z":null,"a":[]}`

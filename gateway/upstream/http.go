@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,18 +139,12 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 func (l *httpLink) prepare(req *http.Request) (*exchange, *http.Request, error) {
 	x := &exchange{req: req}
 	if req.Method == http.MethodPost && req.GetBody != nil {
-		body, err := req.GetBody()
+		m, err := head(req)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read request: %w", err)
 		}
-		data, err := io.ReadAll(body)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read request: %w", err)
-		}
-		if m, err := jsonrpc.DecodeMessage(data); err == nil {
-			x.sink = l.tap.outgoing(req.Context(), m)
-			x.carries(m)
-		}
+		x.sink = l.tap.outgoing(req.Context(), m)
+		x.carries(m)
 	}
 	if x.sink == nil {
 		x.sink, _ = req.Context().Value(sinkKey{}).(*sink)
@@ -173,6 +168,34 @@ func (l *httpLink) prepare(req *http.Request) (*exchange, *http.Request, error) 
 		}
 	}
 	return x, out, nil
+}
+
+// head reads what a request of the SDK carries, without its parameters or
+// result.
+func head(req *http.Request) (jsonrpc.Message, error) {
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return nil, err
+	}
+	var m struct {
+		ID     any    `json:"id"`
+		Method string `json:"method"`
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	id, err := jsonrpc.MakeID(m.ID)
+	if err != nil {
+		return nil, err
+	}
+	if m.Method == "" {
+		return &jsonrpc.Response{ID: id}, nil
+	}
+	return &jsonrpc.Request{ID: id, Method: m.Method}, nil
 }
 
 func (x *exchange) carries(m jsonrpc.Message) {

@@ -167,8 +167,8 @@ type tail struct {
 
 // tailLines and tailBytes bound what is kept and logged of stderr.
 const (
-	tailLines = 5
-	tailBytes = 2000
+	tailLines = 3
+	tailBytes = 600
 )
 
 func (t *tail) copy(r io.Reader, log *slog.Logger) {
@@ -181,11 +181,11 @@ func (t *tail) copy(r io.Reader, log *slog.Logger) {
 			}
 			return
 		}
-		line := string(part[:min(len(part), tailBytes)])
+		line := strings.ToValidUTF8(strings.TrimSpace(string(part)), "")
 		for more && err == nil {
 			_, more, err = buf.ReadLine()
 		}
-		if strings.TrimSpace(line) == "" {
+		if line == "" {
 			continue
 		}
 		log.Debug("stderr", "line", line)
@@ -200,5 +200,8 @@ func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := strings.Join(t.lines, " | ")
-	return text[max(0, len(text)-tailBytes):]
+	if cut := len(text) - tailBytes; cut > 0 {
+		text = "…" + strings.ToValidUTF8(text[cut:], "")
+	}
+	return text
 }

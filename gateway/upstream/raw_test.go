@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 	}
 	if path := os.Getenv(hostEnv); path != "" {
 		runHost(path)
+	}
+	// The tests mostly wait: for processes, back-offs and deadlines.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -58,9 +62,12 @@ type rawServer struct {
 	Pages    [][]string // instead of Tools
 	Repeat   bool       // tools/list gives the same cursor for ever
 	Discover string     // "exit" or "silent" instead of answering server/discover
+	Legacy   string     // version for initialize, if not Version
+	Late     string     // file that does not exist while server/discover is answered late
 	Start    string     // "exit", "silent", "garbage", "babble" at start
 	TTL      int        // ttlMs of tools/list
 	NoList   bool       // tools/list is not known
+	Mute     string     // a method that is never answered
 	Stream   bool       // over HTTP: answers are event streams
 	Session  bool       // over HTTP: sessions are required
 	Listen   bool       // offers listChanged
@@ -69,7 +76,6 @@ type rawServer struct {
 	mu       sync.Mutex
 	log      []string // methods received, or whole messages of interest
 	sessions int
-	lists    atomic.Int64
 	cancels  chan json.RawMessage
 	events   chan string // sent on listen, GET and SSE streams
 	cut      chan struct{}
@@ -110,6 +116,10 @@ func (r *rawServer) handle(ctx context.Context, line []byte, send func(string)) 
 	refuse := func(code int, text string) {
 		send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q,"data":{"big":12345678901234567890}}}`, m.ID, code, text))
 	}
+	if m.Method == r.Mute {
+		<-ctx.Done()
+		return
+	}
 	capabilities := fmt.Sprintf(`{"tools":{"listChanged":%t}}`, r.Listen)
 	switch m.Method {
 	case "server/discover":
@@ -117,15 +127,22 @@ func (r *rawServer) handle(ctx context.Context, line []byte, send func(string)) 
 		case r.Discover == "exit":
 			os.Exit(3)
 		case r.Discover == "silent":
+		case r.Late != "" && os.Mkdir(r.Late, 0o700) == nil:
+			pause(ctx, 1500*time.Millisecond)
+			r.handle(ctx, line, send)
 		case r.Version < stateless:
 			refuse(-32601, "method not found")
 		default:
 			reply(fmt.Sprintf(`{"supportedVersions":[%q],"capabilities":%s,"instructions":"raw","_meta":{"io.modelcontextprotocol/serverInfo":{"name":%q,"version":"1"}}}`, r.Version, capabilities, r.Name))
 		}
 	case "initialize":
-		reply(fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":%q,"version":"1"},"instructions":"raw"}`, r.Version, capabilities, r.Name))
+		version := r.Version
+		if r.Legacy != "" {
+			version = r.Legacy
+			pause(ctx, time.Second)
+		}
+		reply(fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":%q,"version":"1"},"instructions":"raw"}`, version, capabilities, r.Name))
 	case "tools/list":
-		r.lists.Add(1)
 		if r.NoList {
 			refuse(-32601, "method not found")
 			return
@@ -215,6 +232,15 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 	case "cancelled":
 		text, _ := json.Marshal(string(<-r.cancels))
 		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, text))
+	case "questions":
+		for i := range 3 * maxAsked {
+			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"q%d","method":"ping"}`, i))
+		}
+		send(`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{}}`)
+		send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
+		send(`{"jsonrpc":"2.0","method":"notifications/nonsense"}`)
+		send(`{"jsonrpc":"2.0","method":"notifications/progress","params":[]}`)
+		reply(`{"content":[]}`)
 	case "change":
 		for range 5 {
 			send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)

@@ -19,11 +19,12 @@ const (
 	defaultQueue       = 64
 
 	shortestRefresh = 30 * time.Second       // whatever ttlMs a server gives
-	debounce        = 250 * time.Millisecond // for list_changed
-	startSlot       = 2 * time.Second        // a server that is slower than this lets the next one start
-	steady          = 10 * time.Second       // a connection that lasted this long begins a new back-off
-	patience        = 5 * time.Second        // a call waits for an attempt to connect that is nearer than this
-	retireTime      = time.Minute            // calls under way may go on this long on a connection in doubt
+	debounce        = 250 * time.Millisecond // from list_changed to the list, doubled while changes go on
+	longestDebounce = 30 * time.Second
+	startSlot       = 2 * time.Second  // a server that is slower than this lets the next one start
+	steady          = 10 * time.Second // a connection that lasted this long begins a new back-off
+	patience        = 5 * time.Second  // a call waits for an attempt to connect that is nearer than this
+	retireTime      = time.Minute      // calls under way may go on this long on a connection in doubt
 )
 
 // A server supervises one server: one goroutine, run, connects, lists and
@@ -180,10 +181,12 @@ func (s *server) connect(ctx context.Context, known *era) (*conn, time.Duration,
 }
 
 // learn remembers what worked, so that the next connection tries only that.
-// A server that has another version since may speak a newer protocol.
+// A server that has another version since may speak a newer protocol, and one
+// that was only slow to answer server/discover does.
 func (s *server) learn(c *conn, known *era) {
 	now := era{transport: c.transport, server: c.peer()}
-	if c.version() < stateless && (known.server == "" || known.server == now.server) {
+	slow, _ := c.link.(*stdioLink)
+	if c.version() < stateless && (known.server == "" || known.server == now.server) && (slow == nil || !slow.knowsDiscover()) {
 		now.version = handshake
 	}
 	*known = now
@@ -222,6 +225,7 @@ func (s *server) watch(ctx context.Context, c *conn, fresh time.Duration) error 
 	next := time.NewTimer(s.next(fresh, nil))
 	defer next.Stop()
 	var settled <-chan time.Time
+	var quiet quietTime
 	again := func() error {
 		settled = nil
 		fresh, err := s.list(ctx, c)
@@ -242,7 +246,7 @@ func (s *server) watch(ctx context.Context, c *conn, fresh time.Duration) error 
 			return err
 		case <-c.changed:
 			if settled == nil {
-				settled = time.After(debounce)
+				settled = time.After(quiet.next(time.Now()))
 			}
 		case <-settled:
 			_ = again() // in the status already
@@ -253,6 +257,23 @@ func (s *server) watch(ctx context.Context, c *conn, fresh time.Duration) error 
 			reply <- listed{s.listing, err}
 		}
 	}
+}
+
+// A quietTime is how long changes are awaited before a list, which gets longer
+// for a server that never stops telling of them.
+type quietTime struct {
+	d    time.Duration
+	last time.Time
+}
+
+func (q *quietTime) next(now time.Time) time.Duration {
+	if now.Sub(q.last) < 10*q.d {
+		q.d = min(2*q.d, longestDebounce)
+	} else {
+		q.d = debounce
+	}
+	q.last = now
+	return q.d
 }
 
 // next is the time until the next listing.

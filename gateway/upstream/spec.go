@@ -46,7 +46,7 @@ type Status struct {
 	Protocol  string    `json:"protocol,omitempty"`
 	Server    string    `json:"server,omitempty"` // name and version the server gives
 	Tools     int       `json:"tools"`
-	Listed    time.Time `json:"listed"`
+	Listed    time.Time `json:"listed,omitzero"`
 	Restarts  int       `json:"restarts"`
 	Error     string    `json:"error,omitempty"` // last failure, cleared by success
 	RetryAt   time.Time `json:"retryAt,omitzero"`

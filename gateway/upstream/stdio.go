@@ -44,8 +44,10 @@ type stdioLink struct {
 	mu       sync.Mutex // guards the fields below
 	discover jsonrpc.ID // of the unanswered server/discover, else not valid
 	timer    *time.Timer
-	cause    error // why the connection ended
-	eraEnd   bool  // it ended while server/discover was unanswered
+	cause    error      // why the connection ended
+	eraEnd   bool       // it ended while server/discover was unanswered
+	given    jsonrpc.ID // of a server/discover that we answered ourselves
+	late     bool       // the server answered it as well, later
 }
 
 type outgoing struct {
@@ -141,9 +143,28 @@ func (l *stdioLink) await(id jsonrpc.ID) {
 	l.discover = id
 	l.timer = time.AfterFunc(l.patience, func() {
 		if l.answered(id) {
+			l.mu.Lock()
+			l.given = id
+			l.mu.Unlock()
 			l.deliver(notSupported(id))
 		}
 	})
+}
+
+// knowsDiscover reports whether the server answered server/discover after we
+// had given up on it, as one that is slow to start does.
+func (l *stdioLink) knowsDiscover() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.late
+}
+
+func (l *stdioLink) noteLate(r *jsonrpc.Response) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Error == nil && l.given.IsValid() && r.ID == l.given {
+		l.late = true
+	}
 }
 
 func notSupported(id jsonrpc.ID) *jsonrpc.Response {
@@ -165,8 +186,8 @@ func (l *stdioLink) answered(id jsonrpc.ID) bool {
 }
 
 func (l *stdioLink) deliver(m jsonrpc.Message) {
-	if r, ok := m.(*jsonrpc.Response); ok {
-		l.answered(r.ID)
+	if r, ok := m.(*jsonrpc.Response); ok && !l.answered(r.ID) {
+		l.noteLate(r)
 	}
 	if m = l.tap.incoming(m); m == nil {
 		return

@@ -32,6 +32,7 @@ func listings() (Options, <-chan Listing) {
 }
 
 func TestListAgainOnChange(t *testing.T) {
+	t.Parallel()
 	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		r := &rawServer{Version: version, Listen: true}
 		o, lists := listings()
@@ -56,6 +57,7 @@ func TestListAgainOnChange(t *testing.T) {
 }
 
 func TestListenIsOpenedAgain(t *testing.T) {
+	t.Parallel()
 	r := &rawServer{Version: stateless, Listen: true}
 	o, lists := listings()
 	o.listenPause = 10 * time.Millisecond
@@ -94,6 +96,7 @@ func waitFor(t *testing.T, ok func() bool) <-chan struct{} {
 }
 
 func TestEras(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		raw      *rawServer
@@ -105,7 +108,11 @@ func TestEras(t *testing.T) {
 		{"never answers discover", &rawServer{Version: "2025-03-26", Discover: "silent"}, "2025-03-26"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := start(t, Options{DiscoverTimeout: 50 * time.Millisecond}, stdioSpec(t, c.raw))
+			o := Options{}
+			if c.raw.Discover == "silent" {
+				o.DiscoverTimeout = 50 * time.Millisecond
+			}
+			s := start(t, o, stdioSpec(t, c.raw))
 			if got := mustCall(t, s, "raw", "exact").Protocol; got != c.protocol {
 				t.Errorf("got protocol %s, want %s", got, c.protocol)
 			}
@@ -125,6 +132,7 @@ func TestEras(t *testing.T) {
 }
 
 func TestEraIsRemembered(t *testing.T) {
+	t.Parallel()
 	r := &rawServer{Version: "2025-11-25", Session: true}
 	sp, _ := serveHTTP(t, r)
 	s := start(t, Options{}, sp)
@@ -152,7 +160,21 @@ func TestEraIsRemembered(t *testing.T) {
 	}
 }
 
+func TestLateDiscoverIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	once := filepath.Join(t.TempDir(), "late")
+	s := start(t, Options{DiscoverTimeout: time.Second}, stdioSpec(t, &rawServer{Version: stateless, Legacy: "2025-11-25", Late: once}))
+	if got := mustCall(t, s, "raw", "exact").Protocol; got != "2025-11-25" {
+		t.Errorf("got protocol %s before the answer to server/discover was known", got)
+	}
+	_, _ = s.Call(within(t, 10*time.Second), Request{Server: "raw", Tool: "exit"}) // ends it
+	if got := mustCall(t, s, "raw", "exact").Protocol; got != stateless {
+		t.Errorf("got protocol %s from a server that answered server/discover late", got)
+	}
+}
+
 func TestURLWithoutType(t *testing.T) {
+	t.Parallel()
 	t.Run("streamable", func(t *testing.T) {
 		sp, _ := serveHTTP(t, &rawServer{Version: "2025-11-25"})
 		sp.Type = ""
@@ -174,6 +196,7 @@ func TestURLWithoutType(t *testing.T) {
 }
 
 func TestRefreshAndPromises(t *testing.T) {
+	t.Parallel()
 	s := newServer(Spec{Name: "a", Command: "x", Refresh: time.Hour}, Options{}.withDefaults(), nil)
 	for _, c := range []struct {
 		refresh, fresh time.Duration
@@ -196,6 +219,7 @@ func TestRefreshAndPromises(t *testing.T) {
 }
 
 func TestRefreshInterval(t *testing.T) {
+	t.Parallel()
 	o, lists := listings()
 	sp := stdioSpec(t, &rawServer{Version: stateless, TTL: 3600000})
 	sp.Refresh = 20 * time.Millisecond
@@ -206,6 +230,7 @@ func TestRefreshInterval(t *testing.T) {
 }
 
 func TestManyStartAtOnce(t *testing.T) {
+	t.Parallel()
 	var specs []Spec
 	for i := range 12 {
 		sp := stdioSpec(t, &rawServer{Version: stateless})
@@ -258,6 +283,7 @@ func state(pid int) string {
 }
 
 func TestChildrenEndWithTheirServer(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")
 	}
@@ -298,6 +324,7 @@ func TestChildrenEndWithTheirServer(t *testing.T) {
 }
 
 func TestServersEndWhenWeAreKilled(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")
 	}

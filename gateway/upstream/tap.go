@@ -26,9 +26,9 @@ type sink struct {
 	sent     atomic.Bool // a byte of it may have reached the server
 	refused  atomic.Bool // the server turned the whole session away: it has not run
 	progress chan progress
+	id       jsonrpc.ID // guarded by the tap
 
 	mu     sync.Mutex // guards the fields below
-	id     jsonrpc.ID
 	result json.RawMessage
 	err    error // the server's *jsonrpc.Error, or what was wrong with its answer
 }
@@ -65,7 +65,8 @@ func (s *sink) outcome() (json.RawMessage, error) {
 // typed values lose what they do not know, and one bad tool or content block
 // would fail the whole answer.
 type tap struct {
-	log *slog.Logger
+	log     *slog.Logger
+	changed func() // the server says that its list of tools has changed
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[jsonrpc.ID]*sink
@@ -73,33 +74,32 @@ type tap struct {
 	asked   int // requests of the server that we have not answered
 }
 
-func newTap(log *slog.Logger) *tap {
-	return &tap{log: log, waiting: map[jsonrpc.ID]*sink{}, tokens: map[string]*sink{}}
+func newTap(log *slog.Logger, changed func()) *tap {
+	return &tap{log: log, changed: changed, waiting: map[jsonrpc.ID]*sink{}, tokens: map[string]*sink{}}
 }
 
 // outgoing takes note of a message that is about to be written, and returns
 // the sink of the request, nil if it has none.
 func (t *tap) outgoing(ctx context.Context, m jsonrpc.Message) *sink {
+	r, ok := m.(*jsonrpc.Request)
+	if !ok {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.asked = max(0, t.asked-1)
+		return nil
+	}
 	s, _ := ctx.Value(sinkKey{}).(*sink)
+	if s == nil || !r.IsCall() {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch m := m.(type) {
-	case *jsonrpc.Response:
-		t.asked = max(0, t.asked-1)
-	case *jsonrpc.Request:
-		if s == nil || !m.IsCall() {
-			return nil
-		}
-		s.mu.Lock()
-		s.id = m.ID
-		s.mu.Unlock()
-		t.waiting[m.ID] = s
-		if s.token != "" {
-			t.tokens[s.token] = s
-		}
-		return s
+	s.id = r.ID
+	t.waiting[r.ID] = s
+	if s.token != "" {
+		t.tokens[s.token] = s
 	}
-	return nil
+	return s
 }
 
 // forget ends a request: what still comes for it is dropped.
@@ -205,8 +205,12 @@ func (t *tap) notification(m *jsonrpc.Request) jsonrpc.Message {
 	case m.Method == "notifications/message":
 		t.log.Debug("log of the server", "params", string(clip(m.Params, 1000)))
 		return nil
-	case m.Method == "notifications/tools/list_changed",
-		m.Method == "notifications/cancelled",
+	case m.Method == "notifications/tools/list_changed":
+		// Kept from the SDK, which would forget the schemas that it makes
+		// Mcp-Param headers from until the next list.
+		t.changed()
+		return nil
+	case m.Method == "notifications/cancelled",
 		strings.HasPrefix(m.Method, "notifications/subscriptions/"):
 		return m
 	}
