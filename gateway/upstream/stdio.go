@@ -108,6 +108,9 @@ func (l *stdioLink) Write(ctx context.Context, m jsonrpc.Message) error {
 	}
 	select {
 	case err := <-w.done:
+		if err != nil {
+			ended(l.ending, 2*exitGrace) // why it failed is known then
+		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
