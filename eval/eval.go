@@ -65,6 +65,11 @@ func Run(ctx context.Context, sets []*labels.Set, o Options) (*Result, error) {
 	o = o.withDefaults()
 	lib := newLibrary(o)
 	defer lib.close()
+	return lib.run(ctx, sets, o)
+}
+
+// run is Run over indexes that stay open.
+func (lib *library) run(ctx context.Context, sets []*labels.Set, o Options) (*Result, error) {
 	var res Result
 	for _, s := range sets {
 		ix, err := lib.open(ctx, s)

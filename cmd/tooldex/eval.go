@@ -37,14 +37,17 @@ func (a *app) eval() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.evalRun(), a.evalCompare(), a.evalTune(), a.evalCalibrate(), a.evalLint())
+	cmd.AddCommand(a.evalRun(), a.evalCompare(), a.evalTune(), a.evalCalibrate(), a.evalReport(), a.evalLint())
 	return cmd
 }
 
 // evalFlags are what every command over labelled sets takes.
 type evalFlags struct {
+	app *app
+	cmd *cobra.Command // that takes them
+
 	split    string
-	catalog  string
+	catalog  bool
 	tools    string
 	lenient  bool
 	minGrade int
@@ -59,9 +62,10 @@ type evalFlags struct {
 }
 
 func (f *evalFlags) addSets(cmd *cobra.Command) {
+	f.cmd = cmd
 	fs := cmd.Flags()
 	fs.StringVar(&f.split, "split", "", "the one split to read of every set")
-	fs.StringVar(&f.catalog, "catalog", "", "search the tools of this state folder instead of the sets' own")
+	fs.BoolVar(&f.catalog, "catalog", false, "search the live catalog (see --state) instead of the sets' own tools")
 	fs.StringVar(&f.tools, "tools", "", "search these tools: a tools/list answer as JSON, or a folder of them")
 	fs.BoolVar(&f.lenient, "lenient", false, "count labels that name no tool instead of failing")
 	fs.IntVar(&f.minGrade, "min-grade", 1, "least grade that is relevant")
@@ -71,7 +75,7 @@ func (f *evalFlags) addSets(cmd *cobra.Command) {
 func (f *evalFlags) addSearch(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.mode, "mode", "hybrid", "keyword, semantic or hybrid")
-	fs.StringVar(&f.embedder, "embedder", "builtin", "where vectors come from: builtin, none, or one that the configuration names")
+	fs.StringVar(&f.embedder, "embedder", "builtin", "where vectors come from: builtin, none, or ollama or openai with the settings of the configuration")
 	fs.StringVar(&f.params, "params", "", "file with the ranking's parameters; default the shipped ones")
 	fs.IntSliceVar(&f.k, "k", []int{1, 5, 10}, "cut-offs of recall, hit and all")
 	fs.IntVar(&f.limit, "limit", 10, "rows that a client asks for")
@@ -115,10 +119,10 @@ func splitArg(arg string) (dir, split string) {
 // givenTools reads the tools of --catalog or --tools; nil without either.
 func (f *evalFlags) givenTools() ([]index.Tool, error) {
 	switch {
-	case f.catalog != "" && f.tools != "":
+	case f.catalog && f.tools != "":
 		return nil, errors.New("flags --catalog and --tools: want one of them")
-	case f.catalog != "":
-		return catalogTools(f.catalog)
+	case f.catalog:
+		return f.app.catalogTools(f.cmd)
 	case f.tools != "":
 		return dumpedTools(f.tools)
 	}
@@ -137,58 +141,35 @@ func dumpedTools(path string) ([]index.Tool, error) {
 	return labels.ReadDump(path)
 }
 
-// catalogTools reads every tool of a state folder, with its raw object.
-func catalogTools(dir string) ([]index.Tool, error) {
-	if _, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("read catalog: %w", err)
-	}
-	ix, err := index.Open(dir, index.Options{Offline: true})
-	if err != nil {
-		return nil, fmt.Errorf("read catalog %s: %w", dir, err)
-	}
-	defer ix.Close()
-	hits, _ := ix.List(index.Listing{})
-	if len(hits) == 0 {
-		return nil, fmt.Errorf("read catalog %s: it holds no tools; run tooldex reindex first", dir)
-	}
-	tools := make([]index.Tool, len(hits))
-	for i, h := range hits {
-		tools[i] = h.Tool
-		if tools[i].Raw, err = ix.Raw(h.ID); err != nil {
-			return nil, fmt.Errorf("read catalog %s: tool %s: %w", dir, h.Tool.QualifiedName(), err)
-		}
-	}
-	return tools, nil
-}
-
 // options resolves the flags about searching. done ends the progress display
 // and releases the embedder.
-func (f *evalFlags) options(cmd *cobra.Command) (o eval.Options, done func(), err error) {
+func (f *evalFlags) options() (o eval.Options, done func(), err error) {
 	switch m := index.Mode(f.mode); m {
 	case index.Keyword, index.Semantic, index.Hybrid:
 		o.Mode = m
 	default:
-		return o, nil, usagef(cmd, "--mode %q: want keyword, semantic or hybrid", f.mode)
+		return o, nil, usagef(f.cmd, "--mode %q: want keyword, semantic or hybrid", f.mode)
 	}
 	for _, k := range f.k {
 		if k < 1 {
-			return o, nil, usagef(cmd, "--k %d: want cut-offs of 1 or more", k)
+			return o, nil, usagef(f.cmd, "--k %d: want cut-offs of 1 or more", k)
 		}
 	}
 	if o.Params, err = readParams(f.params); err != nil {
 		return o, nil, err
 	}
-	e, closeEmbedder, err := evalEmbedder(cmd, f.embedder)
+	e, closeEmbedder, err := f.app.evalEmbedder(f.cmd, f.embedder)
 	if err != nil {
 		return o, nil, err
 	}
 	o.Embedder, o.K, o.Limit, o.Depth, o.Seed = e, f.k, f.limit, f.depth, f.seed
-	bars := newBars(cmd.ErrOrStderr(), f.quiet)
+	bars := newBars(f.app.err, f.quiet)
 	o.Progress = bars.tick
 	return o, func() { bars.finish(); closeEmbedder() }, nil
 }
 
-// readParams reads a parameters file; what it leaves out keeps its default.
+// readParams reads a parameters file. What it leaves out keeps its default; a
+// field, fusion or threshold that it names is taken whole.
 func readParams(path string) (*index.Params, error) {
 	if path == "" {
 		return nil, nil

@@ -18,7 +18,7 @@ does not keep its promise there, or speaks of too few queries, is not written,
 and the result says so.`
 
 func (a *app) evalCalibrate() *cobra.Command {
-	var f evalFlags
+	f := evalFlags{app: a}
 	var o eval.CalibrateOptions
 	var out string
 	cmd := &cobra.Command{
@@ -30,7 +30,7 @@ func (a *app) evalCalibrate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			opts, done, err := f.options(cmd)
+			opts, done, err := f.options()
 			if err != nil {
 				return err
 			}

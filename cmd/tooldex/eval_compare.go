@@ -26,7 +26,7 @@ over sets (Holm), and once over the mean of all sets.`
 var errRegression = errors.New("compare: B is significantly worse")
 
 func (a *app) evalCompare() *cobra.Command {
-	var f evalFlags
+	f := evalFlags{app: a}
 	var o eval.CompareOptions
 	var set string
 	var fail bool

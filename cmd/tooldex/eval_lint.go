@@ -23,18 +23,18 @@ labelled set. Without PATH the tools come from --catalog.
   odd         its object is not what the protocol says`
 
 func (a *app) evalLint() *cobra.Command {
-	var f evalFlags
+	f := evalFlags{app: a}
 	var o eval.LintOptions
 	var show int
 	cmd := &cobra.Command{
 		Use: "lint [PATH...]", Short: "Say what to change in tools that are hard to find", Long: evalLintLong,
 		Example: "  tooldex eval lint --catalog ~/.local/state/tooldex\n  tooldex eval lint tools.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tools, err := f.toolsOf(cmd, args)
+			tools, err := f.toolsOf(args)
 			if err != nil {
 				return err
 			}
-			opts, done, err := f.options(cmd)
+			opts, done, err := f.options()
 			if err != nil {
 				return err
 			}
@@ -61,13 +61,13 @@ func (a *app) evalLint() *cobra.Command {
 }
 
 // toolsOf reads the tools of every path, or those of --catalog and --tools.
-func (f *evalFlags) toolsOf(cmd *cobra.Command, paths []string) ([]index.Tool, error) {
+func (f *evalFlags) toolsOf(paths []string) ([]index.Tool, error) {
 	tools, err := f.givenTools()
 	if err != nil {
 		return nil, err
 	}
 	if tools == nil && len(paths) == 0 {
-		return nil, usagef(cmd, "no tools: give a path or --catalog")
+		return nil, usagef(f.cmd, "no tools: give a path or --catalog")
 	}
 	for _, p := range paths {
 		more, err := dumpedTools(p)

@@ -19,13 +19,13 @@ const evalRunExample = `  tooldex eval run sets/github
   tooldex eval run sets/mine --catalog ~/.local/state/tooldex --per-query mine.jsonl`
 
 func (a *app) evalRun() *cobra.Command {
-	var f evalFlags
+	f := evalFlags{app: a}
 	var runFile, perQuery string
 	cmd := &cobra.Command{
 		Use: "run DIR...", Short: "Measure ranking on labelled sets", Example: evalRunExample,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			res, err := f.measure(cmd, args)
+			res, err := f.measure(args)
 			if err != nil {
 				return err
 			}
@@ -51,17 +51,17 @@ func (a *app) evalRun() *cobra.Command {
 	return cmd
 }
 
-func (f *evalFlags) measure(cmd *cobra.Command, args []string) (*eval.Result, error) {
+func (f *evalFlags) measure(args []string) (*eval.Result, error) {
 	sets, err := f.sets(args)
 	if err != nil {
 		return nil, err
 	}
-	o, done, err := f.options(cmd)
+	o, done, err := f.options()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return eval.Run(cmd.Context(), sets, o)
+	return eval.Run(f.cmd.Context(), sets, o)
 }
 
 func writeRuns(cmd *cobra.Command, path string, res *eval.Result) error {

@@ -22,7 +22,7 @@ The same command gives the same result. With --state an interrupted search goes
 on where it stood.`
 
 func (a *app) evalTune() *cobra.Command {
-	var f evalFlags
+	f := evalFlags{app: a}
 	var o eval.TuneOptions
 	var out string
 	cmd := &cobra.Command{
@@ -34,7 +34,7 @@ func (a *app) evalTune() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			opts, done, err := f.options(cmd)
+			opts, done, err := f.options()
 			if err != nil {
 				return err
 			}
