@@ -87,10 +87,14 @@ func serverMeans(s *snapshot, rows vector.Matrix) vector.Matrix {
 	return m
 }
 
-var errNoQueryVector = errors.New("the query gives no vector")
+var (
+	errNoQueryVector = errors.New("the query gives no vector")
+	// errBlankQuery is a vector of zeros: the model knows no word of the
+	// query, which has cosine 0 with everything.
+	errBlankQuery = errors.New("the model knows no word of the query")
+)
 
-// query returns the unit vector of a query's text. One that the model knows
-// no word of is zero, and an error: the lexical arm then decides alone.
+// query returns the unit vector of a query's text.
 func (sp *space) query(ctx context.Context, timeout time.Duration, text string) ([]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -105,7 +109,10 @@ func (sp *space) query(ctx context.Context, timeout time.Duration, text string) 
 		return nil, fmt.Errorf("embed query with %s: the embedder is %s by now", sp.model, now)
 	}
 	out, ok := unit(v)
-	if !ok {
+	switch {
+	case isZero(v):
+		return nil, fmt.Errorf("embed query with %s: %w", sp.model, errBlankQuery)
+	case !ok:
 		return nil, fmt.Errorf("embed query with %s: %w", sp.model, errNoQueryVector)
 	}
 	return out, nil

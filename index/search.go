@@ -139,10 +139,12 @@ func (r *search) check() error {
 	return nil
 }
 
-// embed finds a space that answers and the query's vector in it; without one
-// a hybrid search goes on as a keyword search.
+// embed finds a space that answers and the query's vector in it. Without one
+// a hybrid search goes on as a keyword search; a search by meaning is an
+// error, unless all that is missing is a word that the model knows.
 func (r *search) embed(ctx context.Context, timeout time.Duration, text string) error {
 	var failed []string
+	var blank *space
 	for _, sp := range r.s.spaces {
 		vec, err := sp.query(ctx, timeout, text)
 		if err == nil {
@@ -153,9 +155,17 @@ func (r *search) embed(ctx context.Context, timeout time.Duration, text string) 
 		if ctx.Err() != nil {
 			return fmt.Errorf("search: %w", ctx.Err())
 		}
+		if errors.Is(err, errBlankQuery) {
+			blank = sp
+		}
 		failed = append(failed, err.Error())
 	}
 	reason := cmp.Or(strings.Join(failed, "; "), r.s.waiting, "no embedder is ready")
+	if r.mode == Semantic && blank != nil {
+		r.use(blank, make([]float32, blank.rows.Dims))
+		r.reason = reason
+		return nil
+	}
 	if r.mode == Semantic {
 		return fmt.Errorf("search by meaning: %w: %s; use hybrid or keyword", ErrNoVectors, reason)
 	}
