@@ -55,6 +55,10 @@ type Options struct {
 	Retries        int           // repeats of a call that allows them; 0 means none
 	SkipValidation bool          // do not check arguments against the tool's schema
 
+	// Off names meta-tools that answer only that they are turned off, with
+	// the setting that says so. They stay listed: the surface is constant.
+	Off map[string]string
+
 	MetricsInSearch bool // add each tool's metrics to the rows of search_tools
 	LogCalls        bool // log every execution at level info, else debug
 
@@ -186,6 +190,9 @@ func (g *Gateway) answer(ctx context.Context, tool string, args json.RawMessage,
 			msg:  fmt.Sprintf("unknown meta-tool %q%s", tool, didYouMean(tool, names)),
 			hint: "the meta-tools are " + join(names),
 		}
+	}
+	if setting, off := g.opts.Off[tool]; off {
+		return nil, &callError{msg: tool + ": the operator turned it off (" + setting + ")", hint: "use search_tools or list_tools"}
 	}
 	return run(ctx, args, c)
 }

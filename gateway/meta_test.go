@@ -301,3 +301,14 @@ func TestSyncWarnings(t *testing.T) {
 		t.Errorf("got %v", d)
 	}
 }
+
+func TestTurnedOff(t *testing.T) {
+	g := newGateway(t, nil, Options{Off: map[string]string{"get_similar_tools": "meta_config.enable_similar_tools"}})
+	got := g.Call(t.Context(), "get_similar_tools", json.RawMessage(`{"tool_name":"files/read_file"}`))
+	if !got.IsError || !strings.Contains(string(got.JSON), "the operator turned it off (meta_config.enable_similar_tools)") {
+		t.Errorf("got %s", got.JSON)
+	}
+	if got := g.Call(t.Context(), "get_tool_categories", nil); got.IsError {
+		t.Errorf("another meta-tool: %s", got.JSON)
+	}
+}

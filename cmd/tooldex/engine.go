@@ -77,8 +77,8 @@ func (a *app) engineFor(cmd *cobra.Command, cfg *config.Config, o engineOptions)
 		a.note("warning: state folder %s: %s", cfg.State, p)
 	}
 	if o.serving {
-		for _, key := range cfg.Unbuilt {
-			e.log.Warn("this setting does nothing yet", "setting", key, "file", cfg.Path)
+		if len(cfg.Unbuilt) > 0 {
+			e.log.Warn("these settings do nothing yet", "settings", strings.Join(cfg.Unbuilt, " "), "file", cfg.Path)
 		}
 		if len(cfg.Foreign) > 0 {
 			e.log.Info("settings of other clients mean nothing here", "settings", strings.Join(cfg.Foreign, " "), "file", cfg.Path)
@@ -121,6 +121,9 @@ func (e *engine) open(o engineOptions) error {
 // openEmbedders sets e.emb and returns the embedder that stands in for it.
 func (e *engine) openEmbedders() (fallback index.Embedder, err error) {
 	c := e.cfg.Embedding
+	if !e.cfg.Meta.EnableSemanticSearch {
+		c = config.Embedding{Provider: embed.None}
+	}
 	emb, err := embed.New(embedConfig(c))
 	if err != nil {
 		return nil, hint(fmt.Errorf("embedding: %w", err), "mend the embedding section of %s, or see \"tooldex doctor\"", orDefault(e.cfg.Path, "the configuration"))
@@ -216,7 +219,7 @@ func (e *engine) gatewayOptions() gateway.Options {
 		DefaultLimit: e.cfg.Meta.DefaultSearchLimit, MaxLimit: e.cfg.Meta.MaxSearchLimit,
 		MetricsInSearch: e.cfg.Meta.IncludeMetricsInSearch,
 		Timeout:         x.Timeout, MaxTimeout: x.MaxTimeout, Retries: x.RetryAttempts,
-		SkipValidation: !x.ValidateArguments, LogCalls: x.LogAllExecutions,
+		SkipValidation: !x.ValidateArguments, LogCalls: x.LogAllExecutions, Off: turnedOff(e.cfg.Meta),
 		Servers: map[string]gateway.Server{}, Logger: e.log,
 	}
 	if e.set != nil {
@@ -226,6 +229,19 @@ func (e *engine) gatewayOptions() gateway.Options {
 		o.Servers[s.Spec.Name] = operatorWords(s)
 	}
 	return o
+}
+
+// turnedOff names the meta-tools that the operator does not want, with the
+// setting that says so.
+func turnedOff(m config.Meta) map[string]string {
+	off := map[string]string{}
+	if !m.EnableCategories {
+		off["get_tool_categories"] = "meta_config.enable_categories"
+	}
+	if !m.EnableSimilarTools {
+		off["get_similar_tools"] = "meta_config.enable_similar_tools"
+	}
+	return off
 }
 
 // operatorWords is what the configuration says of a server and its tools.
