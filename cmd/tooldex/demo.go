@@ -148,9 +148,15 @@ func (a *app) demoIndex(ctx context.Context, e *engine) error {
 	return nil
 }
 
+// demoQueries ask for a capability in other words than the tools' own; the
+// first is explained and its tool run.
+var demoQueries = []string{"how far apart are two places", "total sales per city", "search my notes for a phrase"}
+
+const demoTool = "numbers/distance_between_points"
+
 func (a *app) demoSearch(ctx context.Context, e *engine) error {
 	a.step(2, "Found tools by what they do: the client calls search_tools")
-	for _, query := range []string{"how far is it from Berlin to Paris", "what time is it in Tokyo", "find lines that mention a word in my documents"} {
+	for _, query := range demoQueries {
 		began := time.Now()
 		raw, err := e.metaCall(ctx, "search_tools", map[string]any{"query": query, "limit": 3})
 		if err != nil {
@@ -178,9 +184,9 @@ func (a *app) short(s string, left int) string {
 }
 
 func (a *app) demoExplain(ctx context.Context, e *engine) error {
-	const query = "what time is it in Tokyo"
+	query := demoQueries[0]
 	a.step(3, "Asked why: tooldex search %q --explain", query)
-	hit, err := e.resolve("time/current_time")
+	hit, err := e.resolve(demoTool)
 	if err != nil {
 		return err
 	}
@@ -194,7 +200,7 @@ func (a *app) demoExplain(ctx context.Context, e *engine) error {
 
 func (a *app) demoDescribe(ctx context.Context, e *engine) error {
 	a.step(4, "Read its parameters: the client calls describe_tool")
-	raw, err := e.metaCall(ctx, "describe_tool", map[string]any{"tool_name": "numbers/distance_between_points"})
+	raw, err := e.metaCall(ctx, "describe_tool", map[string]any{"tool_name": demoTool})
 	if err != nil {
 		return err
 	}
@@ -212,11 +218,11 @@ func (a *app) demoDescribe(ctx context.Context, e *engine) error {
 func (a *app) demoCall(ctx context.Context, e *engine) error {
 	a.step(5, "Ran it: the client calls execute_tool")
 	const args = `{"from":{"latitude":52.52,"longitude":13.405},"to":{"latitude":48.857,"longitude":2.352}}`
-	if err := a.demoExecute(ctx, e, "numbers/distance_between_points", args); err != nil {
+	if err := a.demoExecute(ctx, e, demoTool, args); err != nil {
 		return err
 	}
 	a.say("\n   A mistake is answered with what to do about it:")
-	return a.demoExecute(ctx, e, "numbers/distance_between_points", `{"from":{"latitude":52.52,"longitude":13.405},"too":{"latitude":48.857,"longitude":2.352}}`)
+	return a.demoExecute(ctx, e, demoTool, `{"from":{"latitude":52.52,"longitude":13.405},"too":{"latitude":48.857,"longitude":2.352}}`)
 }
 
 func (a *app) demoExecute(ctx context.Context, e *engine, tool, args string) error {

@@ -257,7 +257,7 @@ const shownChanges = 10
 func (a *app) showChanges(rows []relisting, pruned []string, st index.Status) {
 	a.say("")
 	for _, r := range rows {
-		if r.Error != "" {
+		if r.Error != "" && width(a.out) > 0 { // the table cuts it
 			a.hang(r.Server+": ", r.Error)
 		}
 		if r.Unchanged+len(r.Changed)+len(r.Removed) == 0 {
