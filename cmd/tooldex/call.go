@@ -75,12 +75,16 @@ func (a *app) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFl
 	if err != nil {
 		return err
 	}
-	e, err := a.engineFor(cmd, cfg, engineOptions{online: true, servers: []string{server}})
+	e, err := a.engineFor(cmd, cfg, engineOptions{online: true, reports: true, servers: []string{server}})
 	if err != nil {
 		return err
 	}
 	var answer *gateway.Answer
 	err = e.running(cmd.Context(), func(ctx context.Context) error {
+		// The tool's time begins when its server is there: a start may download.
+		if err := e.connect(ctx, server); err != nil {
+			return err
+		}
 		answer = e.gw.Call(ctx, "execute_tool", arguments)
 		return nil
 	})
@@ -91,6 +95,19 @@ func (a *app) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFl
 		return err
 	}
 	return a.showResult(answer, f.raw)
+}
+
+// connectTimeout bounds the start of a server.
+const connectTimeout = 2 * time.Minute
+
+// connect waits until the server is connected and has listed its tools.
+func (e *engine) connect(ctx context.Context, server string) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if _, err := e.set.Refresh(ctx, server); err != nil {
+		return hint(fmt.Errorf("server %s: %w", server, e.withReason(server, err)), "see \"tooldex doctor --server %s\"", server)
+	}
+	return nil
 }
 
 // prepareCall finds the tool and makes the arguments of execute_tool.
