@@ -190,6 +190,28 @@ func TestKilledDuringCall(t *testing.T) {
 	mustCall(t, s, "raw", "exact")
 }
 
+func TestConnectionCutDuringCall(t *testing.T) {
+	t.Parallel()
+	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
+		r := &rawServer{Version: version}
+		s := start(t, Options{}, spec(r))
+		if r.srv == nil {
+			t.Skip("stdio is cut by the end of the process")
+		}
+		mustCall(t, s, "raw", "exact")
+		go func() {
+			next(t, waitFor(t, func() bool { return len(r.seen(`"name":"hang"`)) > 0 }), "call")
+			r.srv.CloseClientConnections()
+		}()
+		res, err := s.Call(within(t, 10*time.Second), Request{Server: "raw", Tool: "hang"})
+		wantError(t, err, "call raw/hang: connection lost: ", "the call may have run")
+		if !errors.Is(err, ErrGone) || !res.Sent {
+			t.Errorf("got %v, sent %v", err, res.Sent)
+		}
+		mustCall(t, s, "raw", "exact")
+	})
+}
+
 func TestRepeats(t *testing.T) {
 	t.Parallel()
 	calls := func(r *rawServer) int { return len(r.seen("HEADER tools/call")) }

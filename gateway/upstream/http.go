@@ -249,6 +249,9 @@ func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
 	case x.req.Method == http.MethodGet && err == errSilent && !l.legacy:
 		return plain(x.req, http.StatusMethodNotAllowed), nil
 	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the server closed the connection before it had answered")
+	}
 	if x.sink != nil && l.ctx.Err() == nil && x.req.Context().Err() == nil {
 		x.sink.fail(fmt.Errorf("%w: %w", ErrGone, err))
 		l.doubt(err)

@@ -79,6 +79,7 @@ type rawServer struct {
 	cancels  chan json.RawMessage
 	events   chan string // sent on listen, GET and SSE streams
 	cut      chan struct{}
+	srv      *httptest.Server // over HTTP
 }
 
 type rawMessage struct {
@@ -325,6 +326,7 @@ func serveHTTP(t testing.TB, r *rawServer) (Spec, *httptest.Server) {
 	r.cancels, r.events, r.cut = make(chan json.RawMessage, 8), make(chan string, 8), make(chan struct{}, 8)
 	srv := httptest.NewServer(http.HandlerFunc(r.streamable))
 	t.Cleanup(srv.Close)
+	r.srv = srv
 	return Spec{Name: "raw", Type: "http", URL: srv.URL}, srv
 }
 
@@ -418,6 +420,7 @@ func serveSSE(t testing.TB, r *rawServer) Spec {
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
+	r.srv = srv
 	return Spec{Name: "raw", Type: "sse", URL: srv.URL}
 }
 

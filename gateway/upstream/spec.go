@@ -3,7 +3,16 @@
 //
 // A [Set] runs any number of servers at once, none of which can hold up
 // another. Tool objects and results are taken from the bytes on the wire, as
-// the SDK's typed values drop what they do not know.
+// the SDK's typed values drop what they do not know. It speaks MCP from
+// 2024-11-05 to 2026-07-28 over stdio and streamable HTTP, and up to
+// 2025-11-25 over legacy HTTP+SSE.
+//
+// A message over 32 MiB is discarded and fails its call alone; a listing ends
+// after 1,000 pages, 20,000 tools or 128 MiB. Requests that a server makes of
+// its client (sampling, elicitation, roots) are refused, as one session
+// serves all callers; a 2026-07-28 server's input requests come back as the
+// result of the call. There is no OAuth: a server that wants a token gets it
+// from the configured headers.
 package upstream
 
 import (
