@@ -53,7 +53,7 @@ func Report(ctx context.Context, sets []*labels.Set, o ReportOptions) (*report.P
 		}
 		b.results[m] = res
 	}
-	p := &report.Page{Title: o.Title, Made: o.Made, Columns: metric.Names([]int{1, 5, 10})}
+	p := &report.Page{Title: o.Title, Made: o.Made, Columns: columns}
 	b.figures(p)
 	b.table(p)
 	p.Charts = append(p.Charts, b.recallByMode(), b.recallBySet())
@@ -66,6 +66,10 @@ func Report(ctx context.Context, sets []*labels.Set, o ReportOptions) (*report.P
 	b.notes(p)
 	return p, nil
 }
+
+// columns are the metrics of the page's table, those that matter most first: a
+// phone shows two or three without scrolling.
+var columns = []string{"recall@5", "ndcg@10", "hit@1", "mrr", "recall@1", "recall@10", "hit@5", "all@5", "map"}
 
 // A reporter gathers the parts of one page.
 type reporter struct {

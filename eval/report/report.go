@@ -76,8 +76,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"bar":  bar,
 }).Parse(source))
 
-// bar is the width of a latency bar in percent, on a scale that ends at the
-// slowest.
+// bar is the width of a latency bar in percent; the slowest leaves room for its
+// figure.
 func bar(v float64, all []Latency) string {
 	top := 0.0
 	for _, l := range all {
@@ -86,7 +86,7 @@ func bar(v float64, all []Latency) string {
 	if top == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("%.1f", 100*v/top)
+	return fmt.Sprintf("%.1f", 88*v/top)
 }
 
 // Write writes the page.
