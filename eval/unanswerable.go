@@ -92,7 +92,9 @@ func words(tools []index.Tool) [][]string {
 	out := make([][]string, len(tools))
 	for i, t := range tools {
 		for _, tok := range an.Tokens(t.Name + " " + t.Description) {
-			out[i] = append(out[i], tok.Text)
+			if !tok.Extra {
+				out[i] = append(out[i], tok.Text)
+			}
 		}
 	}
 	return out
