@@ -166,17 +166,18 @@ func repaired(dir string, problems []index.Problem) []finding {
 
 func checkEmbedder(ctx context.Context, cfg *config.Config) finding {
 	const what = "embedding"
-	if cfg.Embedding.Provider == embed.None {
-		return finding{what, true, "none: search by words only", ""}
-	}
 	e := &engine{cfg: cfg}
 	defer e.close() // it was only asked
 	if _, err := e.openEmbedders(); err != nil {
 		return finding{what, false, err.Error(), "mend the embedding section of " + cfg.Path}
 	}
+	asked, ok := e.emb.(embed.Embedder)
+	if !ok {
+		return finding{what, true, "none: search by words only", ""}
+	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	h := embed.Check(ctx, e.emb.(embed.Embedder))
+	h := embed.Check(ctx, asked)
 	if h.Problem != "" {
 		remedy := "see the embedding section of " + cfg.Path
 		if h.Provider == embed.Ollama && h.Reachable && !h.HasModel {

@@ -31,26 +31,6 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// A server of embeddings that is down: search goes on with the built-in
-// model, embed and doctor say what is wrong.
-func TestEmbedderThatIsDown(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("TOOLDEX_CONFIG", writeConfig(t, dir, `{"state": `+compact(dir)+`, "embedding": {"provider": "openai", "model": "m", "url": "http://127.0.0.1:9/v1"},
-		"mcpServers": {"text": {"command": "tooldex", "args": ["sample-server", "--group", "text"]}}}`))
-	if code, _, stderr := execute("embed", "x"); code != 1 || !strings.Contains(stderr, "127.0.0.1:9") || !strings.Contains(stderr, "tooldex doctor") {
-		t.Errorf("embed: exit %d: %s", code, stderr)
-	}
-	if code, _, stderr := execute("reindex"); code != 0 {
-		t.Fatalf("reindex: exit %d: %s", code, stderr)
-	}
-	if code, stdout, stderr := execute("search", "sort lines", "--limit", "1"); code != 0 || !strings.Contains(stdout, "text/sort_lines") {
-		t.Errorf("search: exit %d: %s%s", code, stdout, stderr)
-	}
-	if code, stdout, _ := execute("doctor"); code != 1 || !strings.Contains(stdout, "FAIL  embedding: openai m: ") {
-		t.Errorf("doctor: exit %d: %s", code, stdout)
-	}
-}
-
 func TestCut(t *testing.T) {
 	for _, k := range []struct {
 		text string

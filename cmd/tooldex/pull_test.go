@@ -24,7 +24,7 @@ func TestPullModel(t *testing.T) {
 		s.Behave(embedtest.Behaviour{Model: "tiny"})
 		return true
 	}})
-	cfg := &config.Config{Embedding: config.Embedding{Provider: "ollama", Model: "tiny", URL: s.URL}}
+	cfg := &config.Config{Embedding: config.Embedding{Provider: "ollama", Model: "tiny", URL: s.URL}, Meta: config.Meta{EnableSemanticSearch: true}}
 	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 	if before := checkEmbedder(t.Context(), cfg); before.OK || before.Remedy != "tooldex doctor --pull" {
 		t.Errorf("without the model: %+v", before)
@@ -47,12 +47,12 @@ func TestPullModelElsewhere(t *testing.T) {
 		"cannot be told":  {Provider: "openai", Model: "tiny", URL: s.URL},
 		"nothing to pull": {Provider: "builtin"},
 	} {
-		if f := a.pullModel(t.Context(), &config.Config{Embedding: c}); f == nil || !strings.Contains(f.Detail, want) {
+		if f := a.pullModel(t.Context(), &config.Config{Embedding: c, Meta: config.Meta{EnableSemanticSearch: true}}); f == nil || !strings.Contains(f.Detail, want) {
 			t.Errorf("%s: %+v", c.Provider, f)
 		}
 	}
 	gone := config.Embedding{Provider: "ollama", Model: "tiny", URL: "http://127.0.0.1:1"}
-	if f := a.pullModel(t.Context(), &config.Config{Embedding: gone}); f != nil {
+	if f := a.pullModel(t.Context(), &config.Config{Embedding: gone, Meta: config.Meta{EnableSemanticSearch: true}}); f != nil {
 		t.Errorf("a server that is not there is the embedder's own finding, not %+v", f)
 	}
 }
