@@ -68,7 +68,10 @@ func benchIndex(b *testing.B, n int) *Index {
 }
 
 func makeBenchIndex(b *testing.B, n int) *Index {
-	ix := newIndex(b, Options{}, nil)
+	ix, err := Open("", Options{Offline: true}) // shared between benchmarks, closed by none
+	if err != nil {
+		b.Fatal(err)
+	}
 	gen := newSynthetic()
 	var docs []*document
 	for i := range n {

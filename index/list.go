@@ -11,7 +11,7 @@ func (ix *Index) List(l Listing) ([]Hit, int) {
 	s := ix.snapshot()
 	set, count := s.allowed(&l.Filter)
 	docs := make([]uint32, 0, count)
-	for _, d := range s.byName {
+	for _, d := range s.byName() {
 		if set == nil || set.Test(uint(d)) {
 			docs = append(docs, d)
 		}

@@ -177,7 +177,8 @@ func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
 	g := newGuess(name)
 	var top ranking
 	top.reset(n)
-	for rank, d := range s.byName {
+	order := s.byName()
+	for rank, d := range order {
 		if !s.visible(d, scope) {
 			continue
 		}
@@ -189,7 +190,7 @@ func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
 	}
 	hits := make([]Hit, 0, n)
 	for _, c := range top.sorted() {
-		hits = append(hits, s.hit(s.byName[c.doc]))
+		hits = append(hits, s.hit(order[c.doc]))
 	}
 	return hits
 }

@@ -107,7 +107,7 @@ func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 		return run, nil
 	}
 	if run.mode != Keyword {
-		if err := run.embed(ctx, ix.queryTimeout(), text); err != nil {
+		if err := run.embed(ctx, ix, text); err != nil {
 			return nil, err
 		}
 	}
@@ -142,11 +142,11 @@ func (r *search) check() error {
 // embed finds a space that answers and the query's vector in it. Without one
 // a hybrid search goes on as a keyword search; a search by meaning is an
 // error, unless all that is missing is a word that the model knows.
-func (r *search) embed(ctx context.Context, timeout time.Duration, text string) error {
+func (r *search) embed(ctx context.Context, ix *Index, text string) error {
 	var failed []string
 	var blank *space
 	for _, sp := range r.s.spaces {
-		vec, err := sp.query(ctx, timeout, text)
+		vec, err := ix.embedQuery(ctx, sp, text)
 		if err == nil {
 			r.use(sp, vec)
 			r.reason = strings.Join(failed, "; ")
@@ -171,6 +171,18 @@ func (r *search) embed(ctx context.Context, timeout time.Duration, text string) 
 	}
 	r.mode, r.reason = Keyword, reason
 	return nil
+}
+
+// embedQuery asks for a query's vector, unless that was in vain a moment ago.
+func (ix *Index) embedQuery(ctx context.Context, sp *space, text string) ([]float32, error) {
+	if err := ix.resting.check(sp.model); err != nil {
+		return nil, err
+	}
+	vec, err := sp.query(ctx, ix.queryTimeout(), text)
+	if ctx.Err() == nil { // else it is the caller who gave up
+		ix.resting.note(sp.model, err)
+	}
+	return vec, err
 }
 
 // use makes sp answer a query of that vector.
@@ -249,7 +261,7 @@ func (r *search) results() *Results {
 // listed answers an empty query: the allowed tools in name order.
 func (r *search) listed(res *Results) {
 	res.Total = r.count
-	for _, d := range r.s.byName {
+	for _, d := range r.s.byName() {
 		if len(res.Hits) == r.limit {
 			return
 		}

@@ -27,7 +27,7 @@ type snapshot struct {
 	lexical *bm25.Index
 
 	names  map[string][]uint32 // documents by bare name
-	byName []uint32            // documents in order of name, then qualified name
+	byName func() []uint32     // documents in order of name, then qualified name; sorted when first asked for
 	facets map[facet][]uint32  // documents by label
 
 	spaces  []*space // whose vectors may answer, the serving one first
@@ -128,15 +128,22 @@ func lexicalParams(p Params) bm25.Params {
 
 func (s *snapshot) indexNames() {
 	s.names = make(map[string][]uint32, len(s.docs))
-	s.byName = make([]uint32, len(s.docs))
 	for i, d := range s.docs {
 		s.names[d.tool.Name] = append(s.names[d.tool.Name], uint32(i))
-		s.byName[i] = uint32(i)
 	}
-	slices.SortFunc(s.byName, func(a, b uint32) int {
+	s.byName = sync.OnceValue(s.sortNames)
+}
+
+func (s *snapshot) sortNames() []uint32 {
+	docs := make([]uint32, len(s.docs))
+	for i := range docs {
+		docs[i] = uint32(i)
+	}
+	slices.SortFunc(docs, func(a, b uint32) int {
 		x, y := s.docs[a], s.docs[b]
 		return cmp.Or(strings.Compare(x.tool.Name, y.tool.Name), strings.Compare(x.qualified, y.qualified), cmp.Compare(a, b))
 	})
+	return docs
 }
 
 // A facet is one label that filters match whole and without case.
