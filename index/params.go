@@ -51,14 +51,14 @@ type Thresholds struct {
 // comes from.
 func DefaultParams() Params {
 	return Params{
-		K1: 1.2,
+		K1: .9,
 		Fields: map[string]FieldParams{
 			"name":        {Weight: 2, B: .3},
 			"title":       {Weight: 1, B: .75},
 			"description": {Weight: 1, B: .75},
 			"server":      {Weight: 1, B: 0},
 			"params":      {Weight: .5, B: .75},
-			"param_text":  {Weight: .3, B: .75},
+			"param_text":  {Weight: .5, B: .75},
 			"phrases":     {Weight: .6, B: .75},
 		},
 		Fusion:          map[string]Fusion{"": {Lambda: .5, Gamma: .2}},
