@@ -9,7 +9,10 @@ COUNT      ?= 10
 SOAK_RUNS  ?= 10000
 export CGO_ENABLED ?= 0
 
-.PHONY: build test lint demo integration bench bench-compare cover cross soak embedders eval clean
+.PHONY: help build test lint demo integration bench bench-compare cover cross soak embedders eval clean
+
+help: ## this list
+	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
 
 build: ## bin/tooldex for this machine
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/tooldex

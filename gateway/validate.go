@@ -101,7 +101,7 @@ func (g *Gateway) check(name string, obj *toolObject, arguments json.RawMessage)
 	if err := s.Validate(value); !errors.As(err, &invalid) || isEndless(invalid) {
 		return nil
 	}
-	problems := describeProblems(invalid, obj.input)
+	problems := describeProblems(invalid, value, obj.input)
 	return &callError{
 		msg:  fmt.Sprintf("execute_tool %s: %s", name, strings.Join(problems, "; ")),
 		hint: "signature: " + signature(name, obj.input),
@@ -112,7 +112,7 @@ var english = message.NewPrinter(language.English)
 
 // describeProblems gives one text a violation: path, what was expected, the
 // nearest parameter.
-func describeProblems(e *jsonschema.ValidationError, schema json.RawMessage) []string {
+func describeProblems(e *jsonschema.ValidationError, value any, schema json.RawMessage) []string {
 	var problems []string
 	var walk func(e *jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
@@ -128,6 +128,9 @@ func describeProblems(e *jsonschema.ValidationError, schema json.RawMessage) []s
 		}
 	}
 	walk(e)
+	if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, ": unknown ") }) {
+		problems = append(problems, misspelt(e, value, schema)...)
+	}
 	slices.Sort(problems)
 	if len(problems) > maxProblems {
 		more := fmt.Sprintf("and %d more", len(problems)-maxProblems)
@@ -173,6 +176,35 @@ func problem(e *jsonschema.ValidationError, schema json.RawMessage) string {
 		return fmt.Sprintf("%s: fits none of the allowed forms (%s)", at, choices(e))
 	}
 	return at + ": " + e.ErrorKind.LocalizedString(english)
+}
+
+// misspelt says which keys given beside a missing one are no parameters and
+// are near it; schemas that allow other keys do not refuse them.
+func misspelt(e *jsonschema.ValidationError, value any, schema json.RawMessage) []string {
+	var texts []string
+	for _, cause := range e.Causes {
+		texts = append(texts, misspelt(cause, value, schema)...)
+	}
+	missing, ok := e.ErrorKind.(*kind.Required)
+	if !ok {
+		return texts
+	}
+	known := parameterNames(schema, e.InstanceLocation)
+	for _, key := range sortedKeys(objectAt(value, e.InstanceLocation)) {
+		if near := didYouMean(key, missing.Missing); near != "" && !slices.Contains(known, key) {
+			texts = append(texts, fmt.Sprintf("arguments: %q is no parameter%s", key, near))
+		}
+	}
+	return texts
+}
+
+// objectAt is the object at a path of keys, nil when there is none.
+func objectAt(value any, path []string) map[string]any {
+	object, _ := value.(map[string]any)
+	for _, step := range path {
+		object, _ = object[step].(map[string]any)
+	}
+	return object
 }
 
 // choices says what each alternative wanted, up to four.

@@ -87,3 +87,11 @@ func TestSignature(t *testing.T) {
 		}
 	}
 }
+
+func TestMisspeltParameter(t *testing.T) {
+	g := newGateway(t, callerFunc(nil), Options{})
+	got := g.Call(t.Context(), "execute_tool", json.RawMessage(`{"tool_name":"files/read_file","arguments":{"pth":"a"}}`))
+	if want := `\"path\" missing; arguments: \"pth\" is no parameter; did you mean \"path\"?`; !strings.Contains(string(got.JSON), want) {
+		t.Errorf("got %s, want one with %s", got.JSON, want)
+	}
+}

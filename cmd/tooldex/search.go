@@ -54,6 +54,7 @@ type searchFlags struct {
 	filterFlags
 	mode, expect string
 	limit        int
+	hasLimit     bool
 	minScore     float64
 	explain      bool
 	schemas      bool
@@ -78,7 +79,7 @@ func (a *app) search() *cobra.Command {
 	must(cmd.RegisterFlagCompletionFunc("expect", a.completeTools))
 	must(cmd.RegisterFlagCompletionFunc("server", a.completeServers))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f.hasMin = cmd.Flags().Changed("min-score")
+		f.hasMin, f.hasLimit = cmd.Flags().Changed("min-score"), cmd.Flags().Changed("limit")
 		e, err := a.openEngine(cmd, engineOptions{optional: true})
 		if err != nil {
 			return err
@@ -101,7 +102,7 @@ func (f *searchFlags) arguments(query string) map[string]any {
 	if filters != nil {
 		args["filters"] = filters
 	}
-	if f.limit != 0 {
+	if f.hasLimit {
 		args["limit"] = f.limit
 	}
 	if f.mode != "" {
