@@ -146,6 +146,9 @@ func TestSimilar(t *testing.T) {
 	if _, err := ix.Similar(t.Context(), "nothing", Filter{}, 9); err == nil {
 		t.Error("an unknown tool has neighbors")
 	}
+	if _, err := ix.Similar(t.Context(), id, Filter{}, -1); err == nil {
+		t.Error("a negative limit is accepted")
+	}
 }
 
 // More near-duplicates than any first guess at how many rows to look at.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/tooldex/tooldex/index/analysis"
 )
 
 // Resolve returns the tools that name can mean among those that scope allows:
@@ -86,8 +88,11 @@ func (s *snapshot) spelled(name string) []uint32 {
 // split finds the tools whose server and name are the two sides of sep, at
 // any place where name has it.
 func (s *snapshot) split(name, sep string) []uint32 {
+	if len(name) > s.longestServer+len(sep)+s.longestName {
+		return nil
+	}
 	var out []uint32
-	for i := 1; i < len(name); i++ {
+	for i := 1; i < len(name) && i <= s.longestServer; i++ {
 		if !strings.HasPrefix(name[i:], sep) {
 			continue
 		}
@@ -121,6 +126,7 @@ type naming struct {
 // more often plain English than names.
 func (s *snapshot) namesIn(text string, scope func(*Tool) bool) naming {
 	var n naming
+	text = analysis.Bound(text, analysis.MaxBytes)
 	if docs, level := s.resolveLevel(text, scope); len(docs) > 0 {
 		return naming{docs: docs, qualified: level != bareLevel}
 	}
@@ -204,8 +210,8 @@ type guess struct {
 }
 
 func newGuess(name string) *guess {
-	name = strings.ToLower(name)
-	return &guess{runes: []rune(boundRunes(name)), words: nameWords(name)}
+	name = strings.ToLower(boundRunes(name))
+	return &guess{runes: []rune(name), words: nameWords(name)}
 }
 
 // boundRunes bounds what edit distance looks at: it is quadratic.

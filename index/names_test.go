@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 func named(t testing.TB) *Index {
@@ -150,6 +151,23 @@ func TestExactNameKeepsOrder(t *testing.T) {
 		a, b := r.Float64(), r.Float64()
 		if x, y := raised(a), raised(b); (a < b) != (x < y) || x < .99 || x > 1 {
 			t.Fatalf("raised(%v) = %v, raised(%v) = %v", a, x, b, y)
+		}
+	}
+}
+
+// Whatever a caller pastes is answered in time that grows with its length.
+func TestHugeQueries(t *testing.T) {
+	ix := named(t)
+	for _, unit := range []string{"/", "a/", "_a", "word ", "x__", "文"} {
+		text := strings.Repeat(unit, 1<<20/len(unit))
+		before := time.Now()
+		if got := ix.Resolve(text, nil); len(got) > 0 {
+			t.Errorf("%q repeated names %s", unit, names(got))
+		}
+		ix.Suggest(text, nil, 3)
+		mustSearch(t, ix, Query{Text: text, Mode: Keyword})
+		if took := time.Since(before); took > 10*time.Second { // quadratic time takes minutes
+			t.Errorf("%q repeated takes %v", unit, took)
 		}
 	}
 }

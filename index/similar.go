@@ -25,6 +25,9 @@ func (ix *Index) Similar(ctx context.Context, id string, f Filter, limit int) ([
 	if !ok {
 		return nil, fmt.Errorf("similar tools: tool %s is not in the catalog", id)
 	}
+	if limit < 0 {
+		return nil, fmt.Errorf("similar tools: limit %d is negative", limit)
+	}
 	run := s.likeTool(doc, &f, cmp.Or(limit, defaultLimit))
 	defer run.end()
 	if err := ctx.Err(); err != nil {

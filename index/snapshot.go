@@ -26,6 +26,8 @@ type snapshot struct {
 	lexicon bm25.View
 	lexical *bm25.Index
 
+	longestServer, longestName int // in bytes
+
 	names  map[string][]uint32 // documents by bare name
 	byName func() []uint32     // documents in order of name, then qualified name; sorted when first asked for
 	facets map[facet][]uint32  // documents by label
@@ -130,6 +132,8 @@ func (s *snapshot) indexNames() {
 	s.names = make(map[string][]uint32, len(s.docs))
 	for i, d := range s.docs {
 		s.names[d.tool.Name] = append(s.names[d.tool.Name], uint32(i))
+		s.longestServer = max(s.longestServer, len(d.tool.Server))
+		s.longestName = max(s.longestName, len(d.tool.Name))
 	}
 	s.byName = sync.OnceValue(s.sortNames)
 }

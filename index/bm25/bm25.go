@@ -7,7 +7,11 @@
 //	score = Σ over distinct query terms t of min(qtf_t, 2) · idf(t) · (k1 + 1) · tf/(k1 + tf)
 //
 // avglen_f is the mean over all documents, empty fields included; a field of
-// average length 0 is skipped. A [Lexicon] numbers the terms, a [Counter]
+// average length 0 is skipped. Every posting of a query's terms is read: the
+// number of documents above a floor is part of an answer, so that nothing may
+// be skipped, and reading a posting takes less time than deciding to skip it.
+//
+// A [Lexicon] numbers the terms, a [Counter]
 // counts a document's, [Build] makes an immutable [Index] that any number of
 // goroutines may search.
 package bm25

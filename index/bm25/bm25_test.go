@@ -333,3 +333,45 @@ func TestLexiconViews(t *testing.T) {
 		t.Error("an empty view knows a term")
 	}
 }
+
+func BenchmarkScores(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		r := rand.New(rand.NewPCG(1, 1))
+		words := rand.NewZipf(r, 1.1, 8, 20_000)
+		var l Lexicon
+		in := Input{Params: Params{K1: 1.2, Weight: [MaxFields]float64{2, 1}}}
+		for d := range n {
+			var c Counter
+			for range 40 {
+				c.Add(l.Add(fmt.Sprint("w", words.Uint64())), r.IntN(2), false)
+			}
+			doc := c.Doc()
+			in.Docs, in.Groups = append(in.Docs, &doc), append(in.Groups, uint32(d/20))
+		}
+		in.Terms = l.Len()
+		ix := Build(in)
+		var q Query
+		for range 6 {
+			q.Add(ix, l.View(), fmt.Sprint("w", words.Uint64()), false)
+		}
+		dst := make([]float64, n)
+		b.Run(fmt.Sprint("docs=", n), func(b *testing.B) {
+			postings := 0
+			for _, t := range q.Terms {
+				if t.Known {
+					postings += int(ix.start[t.ID+1] - ix.start[t.ID])
+				}
+			}
+			for b.Loop() {
+				clear(dst)
+				ix.Scores(dst, &q)
+			}
+			b.ReportMetric(float64(postings), "postings")
+		})
+		b.Run(fmt.Sprint("build/docs=", n), func(b *testing.B) {
+			for b.Loop() {
+				Build(in)
+			}
+		})
+	}
+}
