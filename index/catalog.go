@@ -48,6 +48,7 @@ type Index struct {
 	counters   store.Counters // of the stored state that is loaded
 	problem    string         // why nothing is written, for as long as the process lives
 	failure    string         // why the last write failed; cleared by success
+	unsaved    int            // documents made since the analyses were saved
 	closed     bool
 	models     models
 }
@@ -247,6 +248,7 @@ func (ix *Index) merge(t *Tool, old, next *server, diff *Diff, seen firstSeen) {
 	}
 	ix.raws.hold(id, t.Raw)
 	next.changed[id] = true
+	ix.unsaved++
 	next.entries[id] = &entry{doc: newDocument(*t, &ix.lexicon), sum: sum}
 }
 

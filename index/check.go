@@ -53,6 +53,10 @@ func Check(dir string) ([]Problem, error) {
 			if err := vector.Verify(path); err != nil && !errors.Is(err, vector.ErrNewer) {
 				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}
+		case strings.HasPrefix(name, "analyses-") && !strings.HasSuffix(name, ".tmp"):
+			if err := checkAnalyses(path); err != nil {
+				problems = append(problems, Problem{path, err.Error(), graphRemedy})
+			}
 		case strings.HasPrefix(name, "store.damaged-"):
 			problems = append(problems, Problem{path, "a store that could not be read was moved here", deleteRemedy})
 		}

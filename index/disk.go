@@ -59,8 +59,10 @@ func (ix *Index) load(ctx context.Context) {
 		}
 		ix.counters = c
 		ix.generation = c.Generation
-		for _, sv := range ix.chosen(loaded) {
-			ix.adopt(ctx, sv)
+		chosen := ix.chosen(loaded)
+		made := ix.readAnalyses().entries(chosen)
+		for i, sv := range chosen {
+			ix.adopt(ctx, sv, made[i])
 		}
 		ix.reloadMetrics(ctx)
 	}
@@ -106,8 +108,9 @@ func (ix *Index) chosen(loaded []store.Loaded) []store.Loaded {
 }
 
 // adopt takes over one server as it is stored. Tools that are known already
-// are kept. The caller holds mu.
-func (ix *Index) adopt(ctx context.Context, sv store.Loaded) {
+// are kept; made has the entries that are made already, by place, nil for the
+// others. The caller holds mu.
+func (ix *Index) adopt(ctx context.Context, sv store.Loaded, made []*entry) {
 	old := ix.servers[sv.Name]
 	next := &server{
 		key: sv.Key, entries: make(map[string]*entry, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
@@ -118,14 +121,15 @@ func (ix *Index) adopt(ctx context.Context, sv store.Loaded) {
 		next.confirmed = next.confirmed || old.confirmed
 		next.revision = old.revision + 1
 	}
-	for _, se := range sv.Tools {
+	for i, se := range sv.Tools {
 		e := ix.known(old, se)
+		if e == nil && i < len(made) {
+			e = made[i]
+		}
 		if e == nil {
 			var outdated bool
 			var err error
-			e, outdated, err = entryOf(se, &ix.lexicon, func() ([]byte, error) {
-				return ix.readRawLocked(ctx, sv.Key, se.ID)
-			})
+			e, outdated, err = ix.entryOf(ctx, sv.Key, se)
 			next.suspect = next.suspect || outdated || err != nil
 			if err != nil {
 				ix.log.Warn("a stored tool is left out until its server is listed", "server", sv.Name, "error", err)
@@ -136,14 +140,6 @@ func (ix *Index) adopt(ctx context.Context, sv store.Loaded) {
 	}
 	ix.servers[sv.Name] = next
 	ix.raws.place(sv.Name, sv.Key)
-}
-
-func (ix *Index) readRawLocked(ctx context.Context, key store.Key, id store.ID) ([]byte, error) {
-	raw, err := ix.store.Raw(ctx, key, id)
-	if err == nil && raw == nil {
-		err = fmt.Errorf("tool %x: its object is missing", id)
-	}
-	return raw, err
 }
 
 // known is the entry that memory has of a stored tool.

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// catalogOf makes n tools on servers of 100 each, with schemas of about size
-// bytes.
-func catalogOf(n, size int) map[string][]Tool {
+// catalogOf makes n tools on servers of 100 each, like those of real servers:
+// objects of 2.5 KB with some 65 distinct terms.
+func catalogOf(n int) map[string][]Tool {
 	r := rand.New(rand.NewPCG(1, 1))
-	words := make([]string, 4000)
+	words := make([]string, 6000)
 	for i := range words {
 		b := make([]byte, 3+r.IntN(8))
 		for j := range b {
@@ -20,7 +20,8 @@ func catalogOf(n, size int) map[string][]Tool {
 		}
 		words[i] = string(b)
 	}
-	word := func() string { return words[int(float64(len(words))*r.Float64()*r.Float64())] }
+	zipf := rand.NewZipf(r, 1.4, 10, uint64(len(words)-1))
+	word := func() string { return words[zipf.Uint64()] }
 	text := func(n int) string {
 		var b strings.Builder
 		for b.Len() < n {
@@ -28,15 +29,24 @@ func catalogOf(n, size int) map[string][]Tool {
 		}
 		return b.String()
 	}
+	params := make([]string, 300)
+	for i := range params {
+		params[i] = words[i] + "_" + words[i*3]
+	}
 	tools := map[string][]Tool{}
 	for i := range n {
 		props := map[string]any{}
-		for k := 0; k*150 < size; k++ {
-			props[word()+"_"+word()] = map[string]any{"type": "string", "description": text(80)}
+		for range 8 {
+			name := params[r.IntN(len(params))]
+			props[name] = map[string]any{
+				"anyOf": []any{map[string]any{"type": "string", "maxLength": 10000}, map[string]any{"type": "null"}},
+				"title": name, "default": nil, "examples": []any{"a", "b"}, "description": text(60),
+			}
 		}
 		raw, err := json.Marshal(map[string]any{
 			"name": fmt.Sprintf("%s_%s_%d", word(), word(), i), "description": text(100 + r.IntN(200)),
-			"inputSchema": map[string]any{"type": "object", "properties": props},
+			"inputSchema": map[string]any{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": props},
+			"annotations": map[string]any{"readOnlyHint": true, "openWorldHint": false},
 		})
 		if err != nil {
 			panic(err)
@@ -54,7 +64,7 @@ func catalogOf(n, size int) map[string][]Tool {
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	ix := openDir(b, dir, Options{})
-	if _, err := ix.ReplaceAll(b.Context(), catalogOf(10_000, 2200)); err != nil {
+	if _, err := ix.ReplaceAll(b.Context(), catalogOf(10_000)); err != nil {
 		b.Fatal(err)
 	}
 	closeIndex(b, ix)
@@ -73,7 +83,7 @@ func BenchmarkOpen(b *testing.B) {
 // BenchmarkReplace changes one tool of one server of a hundred.
 func BenchmarkReplace(b *testing.B) {
 	ix := openDir(b, b.TempDir(), Options{})
-	tools := catalogOf(10_000, 2200)
+	tools := catalogOf(10_000)
 	if _, err := ix.ReplaceAll(b.Context(), tools); err != nil {
 		b.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -179,16 +178,7 @@ func (ix *Index) adoptGraph(m *model, base *vector.Graph) bool {
 // graphIdentity names the graphs of this configuration's catalog in a space:
 // other configurations on the folder have catalogs of their own.
 func (ix *Index) graphIdentity(m *model) string {
-	names := ""
-	for key := range ix.ours() {
-		for i, b := range key {
-			if len(names) <= i {
-				names += "\x00"
-			}
-			names = names[:i] + string([]byte{names[i] ^ b}) + names[i+1:] // any order gives the same
-		}
-	}
-	return m.space.String() + "/" + hex.EncodeToString([]byte(names))
+	return m.space.String() + "/" + ix.configuration()
 }
 
 func (ix *Index) graphLock(m *model) (unlock func(), err error) {
@@ -255,18 +245,20 @@ func (ix *Index) saveGraph(m *model, base *vector.Graph, generation uint64) {
 	}
 }
 
-// ageGraphs removes what no process has used for a week: other identities'
-// graphs, and locks and temporary files beside them.
-func (ix *Index) ageGraphs(now time.Time) {
+// ageFiles removes what no process has used for a week: graphs of other
+// identities, analyses of other configurations, locks and temporary files.
+func (ix *Index) ageFiles(now time.Time) {
 	ix.mu.Lock()
 	all := ix.models.all()
 	ix.mu.Unlock()
+	ours := []string{ix.analysesPath()}
 	for _, m := range all {
-		for _, file := range ix.graphFiles(m) {
-			_ = os.Chtimes(file, now, now) // one that looks old is only made again
-		}
+		ours = append(ours, ix.graphFiles(m)...)
 	}
-	for _, pattern := range []string{"hnsw-*", "fill-*.lock", "store.new-*", "folder.key-*.tmp"} {
+	for _, file := range ours {
+		_ = os.Chtimes(file, now, now) // one that looks old is only made again
+	}
+	for _, pattern := range []string{"hnsw-*", "fill-*.lock", "store.new-*", "folder.key-*.tmp", "analyses-*"} {
 		files, _ := filepath.Glob(filepath.Join(ix.dir, pattern)) // the patterns are sound
 		for _, file := range files {
 			if info, err := os.Stat(file); err == nil && now.Sub(info.ModTime()) > store.SpaceLife {

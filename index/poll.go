@@ -26,6 +26,7 @@ func (ix *Index) tend(ctx context.Context) {
 	maintain := time.NewTimer(maintainFirst)
 	defer maintain.Stop()
 	retry := newRetry()
+	settled := ix.snapshot().generation
 	for {
 		select {
 		case <-ctx.Done():
@@ -35,12 +36,27 @@ func (ix *Index) tend(ctx context.Context) {
 			if retry.due() {
 				retry.done(ix.writePending(ctx))
 			}
+			if g := ix.snapshot().generation; g == settled {
+				ix.keepAnalyses()
+			} else {
+				settled = g
+			}
 		case <-flush.C:
 			ix.flush(ctx)
 		case <-maintain.C:
 			ix.maintain(ctx)
 			maintain.Reset(maintainEvery)
 		}
+	}
+}
+
+// keepAnalyses saves the analyses; that they cannot be saved costs time only.
+func (ix *Index) keepAnalyses() {
+	if err := ix.saveAnalyses(); err != nil {
+		ix.log.Warn("the next start takes longer", "error", err)
+		ix.mu.Lock()
+		ix.unsaved = 0 // not again until more has changed
+		ix.mu.Unlock()
 	}
 }
 
@@ -125,7 +141,7 @@ func (ix *Index) reload(ctx context.Context, otherFile bool) error {
 		if old := ix.servers[sv.Name]; old != nil && (len(old.changed) > 0 || old.generation > sv.Generation && !otherFile) {
 			continue // what is in memory is newer
 		}
-		ix.adopt(ctx, sv)
+		ix.adopt(ctx, sv, nil)
 		changed = true
 	}
 	if changed {
@@ -166,7 +182,7 @@ func (ix *Index) maintain(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		ix.log.Warn("store maintenance", "error", err)
 	}
-	ix.ageGraphs(now)
+	ix.ageFiles(now)
 }
 
 // finish writes what is pending when the index closes.
@@ -184,5 +200,6 @@ func (ix *Index) finish() error {
 	if len(names) > 0 {
 		err = ix.write(ctx, names, nil)
 	}
+	ix.keepAnalyses()
 	return errors.Join(err, ix.flush(ctx))
 }

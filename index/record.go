@@ -1,10 +1,11 @@
 package index
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"time"
+	"fmt"
 
 	"github.com/tooldex/tooldex/index/bm25"
 	"github.com/tooldex/tooldex/index/store"
@@ -166,24 +167,34 @@ func storedEntry(e *entry, raw []byte, lex bm25.View) store.Entry {
 	}
 }
 
-// entryOf makes an entry of what is stored. An analysis that cannot be used
-// is made again of the tool object that raw gives.
-func entryOf(se store.Entry, lex *bm25.Lexicon, raw func() ([]byte, error)) (e *entry, outdated bool, err error) {
+// storedTool is a tool as it is stored, without Raw.
+func storedTool(se *store.Entry) (Tool, error) {
 	t, err := decodeHead(se.Head)
+	if !se.FirstSeen.IsZero() {
+		t.FirstSeen = se.FirstSeen.UTC()
+	}
+	return t, err
+}
+
+// entryOf makes an entry of what is stored. An analysis that cannot be used
+// is made again of the tool's object. The caller holds mu.
+func (ix *Index) entryOf(ctx context.Context, key store.Key, se store.Entry) (e *entry, outdated bool, err error) {
+	t, err := storedTool(&se)
 	if err != nil {
 		return nil, false, err
 	}
-	t.FirstSeen = se.FirstSeen.UTC()
-	if se.FirstSeen.IsZero() {
-		t.FirstSeen = time.Time{}
-	}
+	ix.unsaved++
 	if v, n := binary.Uvarint(se.Terms); n > 0 && v == analysisVersion && len(se.Texts) == textForms {
-		if a, err := decodeAnalysis(se.Terms[n:], lex); err == nil {
+		if a, err := decodeAnalysis(se.Terms[n:], &ix.lexicon); err == nil {
 			return &entry{doc: finishDocument(t, a, [textForms][32]byte(se.Texts)), sum: se.Sum}, false, nil
 		}
 	}
-	if t.Raw, err = raw(); err != nil {
+	t.Raw, err = ix.store.Raw(ctx, key, se.ID)
+	switch {
+	case err != nil:
 		return nil, false, err
+	case t.Raw == nil:
+		return nil, false, fmt.Errorf("tool %x: its object is missing", se.ID)
 	}
-	return &entry{doc: newDocument(t, lex), sum: se.Sum}, true, nil
+	return &entry{doc: newDocument(t, &ix.lexicon), sum: se.Sum}, true, nil
 }

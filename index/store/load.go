@@ -130,8 +130,9 @@ func (l *loader) server(tx *bbolt.Tx, sv *Loaded, deadline time.Time) (done bool
 			continue
 		}
 		e.Head = buf.keep(e.Head)
-		e.Terms = buf.keep(terms.at(k[1:]))
-		e.FirstSeen = decodeTime(first.at(toolKey('f', sv.Key, e.ID)))
+		analysis, _ := terms.at(k[1:])
+		seen, _ := first.at(toolKey('f', sv.Key, e.ID))
+		e.Terms, e.FirstSeen = buf.keep(analysis), decodeTime(seen)
 		sv.Tools = append(sv.Tools, e)
 	}
 	return true, nil
@@ -161,9 +162,9 @@ type follower struct {
 	k, v   []byte
 }
 
-// at returns the payload under key, nil when it is absent or damaged. The
-// keys of successive calls ascend.
-func (f *follower) at(key []byte) []byte {
+// at returns the payload under key, as [bucket.get] does. The keys of
+// successive calls ascend.
+func (f *follower) at(key []byte) (payload []byte, whole bool) {
 	for steps := 0; ; steps++ {
 		if f.c == nil || steps == 8 {
 			f.c = f.bucket.Cursor()
@@ -171,10 +172,9 @@ func (f *follower) at(key []byte) []byte {
 		}
 		switch d := bytes.Compare(f.k, key); {
 		case f.k == nil || d > 0:
-			return nil
+			return nil, true
 		case d == 0:
-			p, _ := f.bucket.unseal(f.k, f.v)
-			return p
+			return f.bucket.unseal(f.k, f.v)
 		}
 		f.k, f.v = f.c.Next()
 	}

@@ -374,3 +374,14 @@ func TestReadOnly(t *testing.T) {
 		t.Error("reading created the folder")
 	}
 }
+
+func FuzzUnframe(f *testing.F) {
+	f.Add(entries(1, "")[0].frame())
+	f.Add(make([]byte, 17))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var e Entry
+		if e.unframe(data) && string(e.frame()) != string(data) {
+			t.Errorf("%x reads back as %x", data, e.frame())
+		}
+	})
+}

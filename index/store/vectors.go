@@ -1,12 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -35,16 +37,22 @@ type SpaceInfo struct {
 func spaceKey(x Space) []byte { return append([]byte("space/"), x[:]...) }
 
 // Vectors calls visit with the place in texts and the vector of each text
-// that has a whole one, for [Floats] to read before visit returns. It returns
-// how many were damaged.
+// that has a whole one, for [Floats] to read before visit returns; the order
+// is any. It returns how many were damaged.
 func (s *Store) Vectors(ctx context.Context, x Space, texts [][32]byte, visit func(i int, v []byte)) (damaged int, err error) {
-	for next := 0; next < len(texts); {
-		start := next
+	order := make([]int, len(texts)) // of the keys, so that pages are read once
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(texts[a][:], texts[b][:]) })
+	for len(order) > 0 {
+		left := len(order)
 		err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
-			b := in(tx, "vectors")
-			for deadline := time.Now().Add(slice); next < len(texts); {
-				damaged += readVector(b, x, texts, next, visit)
-				if next++; next%256 == 0 && time.Now().After(deadline) {
+			f := follower{bucket: in(tx, "vectors")}
+			for deadline := time.Now().Add(slice); len(order) > 0; order = order[1:] {
+				damaged += f.vector(x, texts, order[0], visit)
+				if len(order)%256 == 0 && time.Now().After(deadline) {
+					order = order[1:]
 					return nil
 				}
 			}
@@ -53,7 +61,7 @@ func (s *Store) Vectors(ctx context.Context, x Space, texts [][32]byte, visit fu
 		if err != nil {
 			return damaged, err
 		}
-		if next == start {
+		if len(order) == left {
 			break // there is no store yet
 		}
 	}
@@ -63,8 +71,8 @@ func (s *Store) Vectors(ctx context.Context, x Space, texts [][32]byte, visit fu
 	return damaged, nil
 }
 
-func readVector(b bucket, x Space, texts [][32]byte, i int, visit func(int, []byte)) (damaged int) {
-	p, whole := b.get(vectorKey(x, texts[i]))
+func (f *follower) vector(x Space, texts [][32]byte, i int, visit func(int, []byte)) (damaged int) {
+	p, whole := f.at(vectorKey(x, texts[i]))
 	if !whole || len(p)%4 != 0 {
 		return 1
 	}
