@@ -267,22 +267,22 @@ func testOwnership(t *testing.T, s *suite) {
 // TestGone checks an embedder whose server does not answer: every call is an
 // error, slices have their length, and after some failures no call waits.
 func TestGone(t *testing.T, e Embedder) {
-	fail := func(timeout time.Duration) (error, time.Duration) {
+	fail := func(timeout time.Duration) (time.Duration, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
 		start := time.Now()
 		_, err := e.EmbedQuery(ctx, "list files")
-		return err, time.Since(start)
+		return time.Since(start), err
 	}
 	for range 4 {
-		if err, _ := fail(300 * time.Millisecond); err == nil {
+		if _, err := fail(300 * time.Millisecond); err == nil {
 			t.Fatal("a query succeeds without a server")
 		}
 	}
 	const calls = 50
 	var waited time.Duration
 	for range calls {
-		err, d := fail(time.Second)
+		d, err := fail(time.Second)
 		if err == nil {
 			t.Fatal("a query succeeds without a server")
 		}

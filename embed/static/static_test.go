@@ -376,6 +376,9 @@ func TestCancelled(t *testing.T) {
 
 // TestAllocations: nothing but the result is allocated, accents or not.
 func TestAllocations(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector empties pools")
+	}
 	m := opened(t)
 	for _, text := range []string{"list open pull requests", "Zürich näher über 日本語の検索 ΣΊΣΥΦΟΣ"} {
 		n := testing.AllocsPerRun(200, func() {
