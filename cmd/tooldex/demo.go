@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -61,18 +62,28 @@ func demoConfig(dir string) (*config.Config, error) {
 	}
 	servers := map[string]any{}
 	for _, g := range sample.Groups() {
-		servers[g] = map[string]any{"command": self, "args": []string{"sample-server", "--group", g, "--root", files}}
+		servers[g] = map[string]any{"command": "tooldex"}
 	}
 	path := filepath.Join(dir, "tooldex.json")
-	text, err := json.Marshal(map[string]any{"state": filepath.Join(dir, "state"), "mcpServers": servers, "log": map[string]any{"level": "warn"}})
+	text, err := json.Marshal(map[string]any{"mcpServers": servers})
 	if err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return nil, fmt.Errorf("write demo configuration: %w", err)
 	}
-	// The program's path is no place for ${VAR}, but may contain one.
-	return config.Load(config.Options{Path: path})
+	cfg, err := config.Load(config.Options{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	// Set here and not in the file: TOOLDEX_STATE must not lead the demo into
+	// the person's own folder, and paths may hold what looks like ${VAR}.
+	cfg.State = filepath.Join(dir, "state")
+	for i := range cfg.Servers {
+		spec := &cfg.Servers[i].Spec
+		spec.Command, spec.Args = self, []string{"sample-server", "--group", spec.Name, "--root", files}
+	}
+	return cfg, nil
 }
 
 // runDemo walks and then serves on addr; "" serves nothing.
@@ -86,7 +97,11 @@ func (a *app) runDemo(cmd *cobra.Command, dir, addr string) error {
 		return err
 	}
 	err = e.running(cmd.Context(), func(ctx context.Context) error {
-		if err := a.walk(ctx, e); err != nil || addr == "" {
+		walk := a.walk
+		if a.json {
+			walk = a.walkJSON
+		}
+		if err := walk(ctx, e); err != nil || addr == "" {
 			return err
 		}
 		return a.demoServe(ctx, e, addr)
@@ -104,6 +119,31 @@ func (a *app) walk(ctx context.Context, e *engine) error {
 		}
 	}
 	return nil
+}
+
+// walkJSON is the walk as one object.
+func (a *app) walkJSON(ctx context.Context, e *engine) error {
+	quiet := app{in: a.in, out: io.Discard, err: a.err}
+	if err := quiet.demoIndex(ctx, e); err != nil {
+		return err
+	}
+	type search struct {
+		Query  string          `json:"query"`
+		Answer json.RawMessage `json:"answer"`
+	}
+	var searches []search
+	for _, query := range demoQueries {
+		raw, err := e.metaCall(ctx, "search_tools", map[string]any{"query": query, "limit": 3})
+		if err != nil {
+			return err
+		}
+		searches = append(searches, search{query, raw})
+	}
+	raw, err := e.metaCall(ctx, "execute_tool", map[string]any{"tool_name": demoTool, "arguments": json.RawMessage(demoArguments)})
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"servers": e.set.Status(), "tools": e.ix.Status().Tools, "searches": searches, "call": raw})
 }
 
 // step prints the heading of one step.
@@ -152,7 +192,11 @@ func (a *app) demoIndex(ctx context.Context, e *engine) error {
 // first is explained and its tool run.
 var demoQueries = []string{"how far apart are two places", "total sales per city", "search my notes for a phrase"}
 
-const demoTool = "numbers/distance_between_points"
+// demoTool is run with demoArguments: Berlin to Paris.
+const (
+	demoTool      = "numbers/distance_between_points"
+	demoArguments = `{"from":{"latitude":52.52,"longitude":13.405},"to":{"latitude":48.857,"longitude":2.352}}`
+)
 
 func (a *app) demoSearch(ctx context.Context, e *engine) error {
 	a.step(2, "Found tools by what they do: the client calls search_tools")
@@ -217,8 +261,7 @@ func (a *app) demoDescribe(ctx context.Context, e *engine) error {
 
 func (a *app) demoCall(ctx context.Context, e *engine) error {
 	a.step(5, "Ran it: the client calls execute_tool")
-	const args = `{"from":{"latitude":52.52,"longitude":13.405},"to":{"latitude":48.857,"longitude":2.352}}`
-	if err := a.demoExecute(ctx, e, demoTool, args); err != nil {
+	if err := a.demoExecute(ctx, e, demoTool, demoArguments); err != nil {
 		return err
 	}
 	a.say("\n   A mistake is answered with what to do about it:")

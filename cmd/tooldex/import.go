@@ -84,6 +84,11 @@ func (a *app) runImport(cmd *cobra.Command, f *importFlags) error {
 	if err := a.showPlan(plan, t, f.write, backup); err != nil {
 		return err
 	}
+	if f.write && len(added) > 0 {
+		if _, err := config.Load(config.Options{Path: t.path}); err != nil {
+			a.note("warning: the configuration does not check yet:\n%v", err)
+		}
+	}
 	for _, p := range problems {
 		a.note("warning: %v", p)
 	}

@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
+	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,5 +130,63 @@ func TestServerThatDiesIsStartedAgain(t *testing.T) {
 	}
 	if got := ask(t, s, "execute_tool", `{"tool_name":"sort_lines","arguments":{"text":"b\na"}}`); !strings.Contains(got, `"text":"a\nb"`) {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A call that is under way when the process is told to end gets its answer.
+func TestTerminationWaitsForCalls(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be asked to end there")
+	}
+	dir := t.TempDir()
+	config := writeConfig(t, dir, strings.ReplaceAll(textServer, "STATE", compact(dir+"/state")))
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	ln.Close()
+	cmd := exec.Command("tooldex", "serve", "--config", config, "--listen", addr)
+	logs := &safeBuffer{}
+	cmd.Stderr = logs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+
+	var session *mcp.ClientSession
+	progress := make(chan float64, 100)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { progress <- req.Params.Progress },
+	})
+	for began := time.Now(); session == nil && time.Since(began) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
+		session, err = client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: "http://" + addr + "/mcp"}, nil)
+	}
+	if session == nil {
+		t.Fatalf("%v\n%s", err, logs)
+	}
+	defer session.Close()
+	eventually(t, session, "search_tools", `{"query":"fault_slow","limit":1}`, `"text/fault_slow"`)
+
+	p := &mcp.CallToolParams{Name: "execute_tool", Arguments: json.RawMessage(`{"tool_name":"fault_slow","arguments":{"seconds":1}}`)}
+	p.SetProgressToken("p")
+	answered := make(chan string, 1)
+	go func() {
+		res, err := session.CallTool(t.Context(), p)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		answered <- res.Content[0].(*mcp.TextContent).Text
+	}()
+	<-progress // the call is under way
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answered; !strings.Contains(got, "took 1 s") {
+		t.Errorf("got %s\n%s", got, logs)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, logs)
 	}
 }
