@@ -266,17 +266,17 @@ func (a *app) showPlan(plan clients.Plan, t *target, written bool, backup string
 	a.show(g)
 	for _, r := range plan.Rows {
 		for _, n := range r.Notes {
-			a.say("%s: %s", r.Name, n)
+			a.hang(r.Name+": ", n)
 		}
 	}
 	a.say("")
 	switch {
 	case added == 0:
-		a.say("Nothing to take over: %s has all of them.", t.path)
+		a.hang("", fmt.Sprintf("Nothing to take over: %s has all of them.", t.path))
 	case !written:
-		a.say("%s to take over. \"tooldex import --write\" writes them into %s.", plural(added, "server"), t.path)
+		a.hang("", fmt.Sprintf("%s to take over. \"tooldex import --write\" writes them into %s.", plural(added, "server"), t.path))
 	default:
-		a.say("%s written to %s. \"tooldex reindex\" lists their tools.", plural(added, "server"), t.path)
+		a.hang("", fmt.Sprintf("%s written to %s. \"tooldex reindex\" lists their tools.", plural(added, "server"), t.path))
 		if backup != "" {
 			a.say("What was there is kept in %s.", backup)
 		}

@@ -89,7 +89,9 @@ func serving(ctx context.Context, listen string) *readyAnswer {
 }
 
 func (a *app) showStatus(r *statusReport) {
-	line := func(name, format string, args ...any) { a.say("%-14s %s", name, fmt.Sprintf(format, args...)) }
+	line := func(name, format string, args ...any) {
+		a.hang(fmt.Sprintf("%-14s ", name), fmt.Sprintf(format, args...))
+	}
 	st := &r.Index
 	line("configuration", "%s", orDefault(r.Config, "none (\"tooldex import --write\" makes one)"))
 	line("state folder", "%s (%s)", orDefault(st.Dir, "in memory"), humanize.IBytes(uint64(max(st.Bytes, 0))))
