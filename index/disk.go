@@ -122,8 +122,11 @@ func (ix *Index) adopt(ctx context.Context, sv store.Loaded, made []*entry) {
 		next.revision = old.revision + 1
 	}
 	for i, se := range sv.Tools {
+		if se.FirstSeen.IsZero() { // the date is lost
+			se.FirstSeen, next.suspect = time.Now(), true
+		}
 		e := ix.known(old, se)
-		if e == nil && i < len(made) {
+		if e == nil && i < len(made) && !next.suspect {
 			e = made[i]
 		}
 		if e == nil {

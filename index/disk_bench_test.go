@@ -40,7 +40,7 @@ func catalogOf(n int) map[string][]Tool {
 			name := params[r.IntN(len(params))]
 			props[name] = map[string]any{
 				"anyOf": []any{map[string]any{"type": "string", "maxLength": 10000}, map[string]any{"type": "null"}},
-				"title": name, "default": nil, "examples": []any{"a", "b"}, "description": text(60),
+				"title": name, "default": nil, "x-order": 1, "description": text(60),
 			}
 		}
 		raw, err := json.Marshal(map[string]any{

@@ -170,9 +170,7 @@ func storedEntry(e *entry, raw []byte, lex bm25.View) store.Entry {
 // storedTool is a tool as it is stored, without Raw.
 func storedTool(se *store.Entry) (Tool, error) {
 	t, err := decodeHead(se.Head)
-	if !se.FirstSeen.IsZero() {
-		t.FirstSeen = se.FirstSeen.UTC()
-	}
+	t.FirstSeen = se.FirstSeen.UTC()
 	return t, err
 }
 

@@ -20,6 +20,7 @@ type Loaded struct {
 	Server
 	Tools []Entry // in order of id, without Raw
 	Lost  []ID    // tools whose head is damaged: they come back when the server is listed
+	Dates int     // tools whose first-seen date is lost
 }
 
 // Load reads the tools of those servers that want chooses (nil: all), each as
@@ -55,6 +56,9 @@ func (s *Store) noteDamage(servers []Loaded) {
 	for _, sv := range servers {
 		if sv.Damaged {
 			s.note("store %s: the record of a server is damaged; it is written again when the server is listed", s.path)
+		}
+		if sv.Dates > 0 {
+			s.note("store %s: the first-seen dates of %d tools of server %q are lost and start anew", s.path, sv.Dates, sv.Name)
 		}
 		if n := len(sv.Lost); n > 0 {
 			s.note("store %s: %d tools of server %q are damaged; they come back when the server is listed", s.path, n, sv.Name)
@@ -132,6 +136,9 @@ func (l *loader) server(tx *bbolt.Tx, sv *Loaded, deadline time.Time) (done bool
 		e.Head = buf.keep(e.Head)
 		analysis, _ := terms.at(k[1:])
 		seen, _ := first.at(toolKey('f', sv.Key, e.ID))
+		if seen == nil {
+			sv.Dates++
+		}
 		e.Terms, e.FirstSeen = buf.keep(analysis), decodeTime(seen)
 		sv.Tools = append(sv.Tools, e)
 	}

@@ -49,8 +49,10 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -229,7 +231,7 @@ func (s *Store) update(ctx context.Context, fn func(tx *bbolt.Tx) error) error {
 			if err := s.admit(tx); err != nil {
 				return err
 			}
-			return fn(tx)
+			return errors.Join(s.heal(in(tx, "meta")), fn(tx))
 		})
 	}
 	err := s.mend(ctx, func() error { return s.session(ctx, s.o.WriteWait, false, write) })
@@ -241,6 +243,28 @@ func (s *Store) wrap(op string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s store %s: %w", op, s.path, err)
+}
+
+// heal writes those records of meta again that are missing or damaged.
+func (s *Store) heal(meta bucket) error {
+	if _, found := meta.uint32("format"); !found {
+		if err := meta.put([]byte("format"), binary.LittleEndian.AppendUint32(nil, s.o.format)); err != nil {
+			return err
+		}
+	}
+	if _, found := meta.uint64("id"); !found {
+		if err := meta.putUint64("id", rand.Uint64()); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"generation", "recorded"} {
+		if _, found := meta.uint64(name); !found {
+			if err := bump(meta, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // admit refuses a file of another format. A format that cannot be read counts
