@@ -54,6 +54,8 @@ type fixed struct {
 	vec []float32
 }
 
+func (f fixed) Model() string { return "fixed" }
+
 func (f fixed) EmbedQuery(context.Context, string) ([]float32, error) { return f.vec, nil }
 
 const benchDims = 256
@@ -118,8 +120,9 @@ func BenchmarkSearch(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
 					c.q.Text = queries[i%len(queries)]
-					if _, err := ix.Search(b.Context(), c.q); err != nil {
-						b.Fatal(err)
+					res, err := ix.Search(b.Context(), c.q)
+					if err != nil || res.Degraded {
+						b.Fatal(err, res.Reason)
 					}
 				}
 			})
