@@ -12,11 +12,10 @@ const minServers = 3
 // beyond its share of the limit a server's further rows move behind rows of
 // other servers that score at least DiversityWithin of theirs. Scores stay.
 func (r *search) diversify(rows []scored) []scored {
-	p := &r.s.params
-	share := int(math.Ceil(p.Diversity * float64(r.limit)))
-	if p.Diversity <= 0 || p.Diversity >= 1 || len(r.q.Filter.Servers) > 0 || r.named.qualified {
+	if !r.mixes() {
 		return rows
 	}
+	share := int(math.Ceil(r.s.params.Diversity * float64(r.limit)))
 	// The rows that can be among the first are the best of all servers, and,
 	// for every server that crowds those, the best of the servers that do not.
 	var crowding []uint32
@@ -34,6 +33,22 @@ func (r *search) diversify(rows []scored) []scored {
 		return rows
 	}
 	return r.reorder(rows, share)
+}
+
+// mixes says whether the diversity rule applies, but for the number of servers.
+func (r *search) mixes() bool {
+	p := &r.s.params
+	return p.Diversity > 0 && p.Diversity < 1 && len(r.q.Filter.Servers) == 0 && !r.named.qualified
+}
+
+// reach is the share of the last row's score that a document must have to take
+// part in the answer: rows that are weighed down keep at least that much, so
+// that none below it can move ahead of them.
+func (r *search) reach() float64 {
+	if !r.mixes() {
+		return 1
+	}
+	return min(1, max(0, r.s.params.DiversityWithin))
 }
 
 // crowder returns a server that has more rows than its share and is not known.
@@ -64,7 +79,7 @@ func (r *search) hasServers(n int) bool {
 
 // mixed adds the best rows of servers that do not crowd.
 func (r *search) mixed(rows []scored, crowding []uint32) []scored {
-	others := r.bestOf(r.limit, func(d uint32) bool {
+	others := r.bestSeen(r.limit, func(d uint32) bool {
 		return !slices.Contains(crowding, r.s.server[d]) && (r.mode != Keyword || r.scores[d] > 0)
 	})
 	for _, c := range others {

@@ -41,7 +41,7 @@ func (r *search) findCosines() {
 // then made exact: rows and totals are those of exact scores.
 func (r *search) sweep() {
 	floor := r.floor()
-	r.best.reset(r.limit, r.within)
+	r.best.reset(r.limit, r.within, r.reach())
 	r.low, r.high = floor-r.within, floor+r.within
 	if r.mode == Keyword {
 		r.fuseLexical()
@@ -56,6 +56,7 @@ func (r *search) sweep() {
 		}
 		if !slices.Contains(r.candidates, d) {
 			r.candidates = append(r.candidates, d)
+			r.best.see(d, r.scores[d])
 		}
 		if r.scores[d] < r.low && raised(r.scores[d]) >= floor {
 			r.total++
@@ -83,7 +84,9 @@ func (r *search) fuseLexical() {
 // what it needs in registers.
 func (r *search) fuseAll() {
 	for server := range r.priors {
-		r.prior(uint32(server))
+		if r.priors[server] = 0; r.weights.prior > 0 {
+			r.prior(uint32(server))
+		}
 	}
 	w, priors := r.weights, r.priors
 	bm25f := r.bm25f
@@ -135,23 +138,33 @@ func (r *search) refine(doc uint32) {
 	r.scores[doc] = score
 }
 
-// bestOf returns the k best rows among the scored documents that ok accepts.
-func (r *search) bestOf(k int, ok func(doc uint32) bool) []scored {
-	r.best.reset(k, r.within)
-	r.each(func(d uint32) {
-		if score := r.scores[d]; score >= r.best.least && ok(d) {
-			r.best.offer(d, score)
+// bestSeen returns the k best rows among the documents that can take part in
+// the answer and that ok accepts.
+func (r *search) bestSeen(k int, ok func(doc uint32) bool) []scored {
+	r.second.reset(k, r.within, 1)
+	offer := func(d uint32) {
+		if ok(d) {
+			r.second.offer(d, r.scores[d])
 		}
-	})
-	docs := slices.Clone(r.best.candidates())
-	r.best.reset(k, 0)
+	}
+	if r.partial {
+		for _, d := range r.candidates {
+			offer(d)
+		}
+	} else {
+		for _, c := range r.best.seen {
+			offer(c.doc)
+		}
+	}
+	docs := r.second.candidates()
+	r.second.top.reset(k)
 	for _, d := range docs {
 		if r.within > 0 {
 			r.refine(d)
 		}
-		r.best.offer(d, r.scores[d])
+		r.second.top.push(d, r.scores[d])
 	}
-	return slices.Clone(r.best.top.sorted())
+	return r.second.top.sorted()
 }
 
 // A shortlist finds the best k of scores that may be wrong by some error. Once
@@ -160,28 +173,42 @@ func (r *search) bestOf(k int, ok func(doc uint32) bool) []scored {
 type shortlist struct {
 	top   ranking
 	error float64
+	reach float64 // share of the k-th score down to which documents are kept
 	least float64 // what a score must reach to be offered
 	seen  []scored
 	docs  []uint32
 }
 
-func (l *shortlist) reset(k int, error float64) {
+// reset starts anew. A reach below 1 keeps documents in seen that score as
+// much less than the k-th.
+func (l *shortlist) reset(k int, error, reach float64) {
 	l.top.reset(k)
-	l.error, l.least, l.seen, l.docs = error, math.Inf(-1), l.seen[:0], l.docs[:0]
+	l.error, l.reach, l.least, l.seen, l.docs = error, reach, math.Inf(-1), l.seen[:0], l.docs[:0]
 }
 
 func (l *shortlist) offer(doc uint32, score float64) {
 	l.seen = append(l.seen, scored{doc, score})
 	l.top.push(doc, score)
 	if len(l.top.heap) == l.top.k && l.top.k > 0 {
-		l.least = l.top.heap[0].score - 2*l.error
+		l.least = l.reach*l.top.heap[0].score - 2*l.error
+	}
+}
+
+// see keeps a document that was not offered.
+func (l *shortlist) see(doc uint32, score float64) {
+	if !slices.ContainsFunc(l.seen, func(c scored) bool { return c.doc == doc }) {
+		l.seen = append(l.seen, scored{doc, score})
 	}
 }
 
 // candidates are the documents that can be among the k.
 func (l *shortlist) candidates() []uint32 {
+	least := math.Inf(-1)
+	if len(l.top.heap) == l.top.k && l.top.k > 0 {
+		least = l.top.heap[0].score - 2*l.error
+	}
 	for _, c := range l.seen {
-		if c.score >= l.least {
+		if c.score >= least {
 			l.docs = append(l.docs, c.doc)
 		}
 	}

@@ -68,6 +68,7 @@ type scratch struct {
 	candidates []uint32  // documents that can be among the rows
 	edge       []uint32  // documents that may reach the floor
 	best       shortlist
+	second     shortlist // of the diversity rule
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

@@ -59,7 +59,13 @@ func (r *search) neighbors(self uint32) []Neighbor {
 	// Near-duplicates fill places of the ranking: ask for more and ask again
 	// with still more while folding leaves too few.
 	for k := 4 * r.limit; ; k *= 4 {
-		rows := r.bestOf(k, func(d uint32) bool { return d != self && r.scores[d] > 0 })
+		r.best.top.reset(k)
+		r.each(func(d uint32) {
+			if d != self && r.scores[d] > 0 {
+				r.best.top.push(d, r.scores[d])
+			}
+		})
+		rows := r.best.top.sorted()
 		out := r.folded(rows, self)
 		if len(out) == r.limit || len(rows) < k {
 			return out
