@@ -128,3 +128,29 @@ func TestMixHasTheShare(t *testing.T) {
 		t.Errorf("lower bound of 80 in 100: got %.4f", stat.LowerBound(80, 100))
 	}
 }
+
+func TestAblateTakesPartsOut(t *testing.T) {
+	o := TuneOptions{Options: Options{Embedder: builtin(t)}, Queries: 60}
+	got, err := Ablate(t.Context(), halves(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]Ablation{}
+	for _, r := range got.Rows {
+		rows[r.Name] = r
+	}
+	if len(rows) != 18 || got.Before <= 0 {
+		t.Fatalf("got %d parts, %.3f before", len(rows), got.Before)
+	}
+	if r := rows["without vectors"]; r.Gain.Mean() > -.05 || r.Gain.P > .01 {
+		t.Errorf("without vectors: got %+.3f (p %.3f), want a clear loss", r.Gain.Mean(), r.Gain.P)
+	}
+	if r := rows["without title"]; r.Gain.Mean() != 0 || r.Gain.P != 1 {
+		t.Errorf("without title, which no tool has: got %+v, want no change", r.Gain)
+	}
+	o.Mode, o.Embedder = index.Keyword, nil
+	words, err := Ablate(t.Context(), halves(t), o)
+	if err != nil || len(words.Rows) != 9 || math.Abs(words.Before-rows["without vectors"].Gain.After) > .02 {
+		t.Errorf("keyword mode: got %d parts, %.3f before, %v; want what hybrid is without vectors, %.3f", len(words.Rows), words.Before, err, rows["without vectors"].Gain.After)
+	}
+}

@@ -13,7 +13,7 @@ import (
 type CompareOptions struct {
 	Metrics      []string // nil means recall@5 and ndcg@10; tested, the first one orders the queries that moved
 	Permutations int      // 0 means 10,000
-	Moved        int      // queries to show a set; 0 means 10
+	Moved        int      // queries to show a set; 0 means 10, negative none
 	Alpha        float64  // 0 means .05
 	Seed         uint64
 }
@@ -242,7 +242,7 @@ func moved(set string, pairs []pair, o CompareOptions) []Moved {
 		}
 		return all[i].Query < all[j].Query
 	})
-	return all[:min(o.Moved, len(all))]
+	return all[:max(0, min(o.Moved, len(all)))]
 }
 
 func size(m Moved, metrics []string) float64 {

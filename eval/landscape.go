@@ -184,17 +184,17 @@ func (l *landscape) values(ctx context.Context, pt point) [][]float64 {
 	out := make([][]float64, len(l.sets))
 	for s := range out {
 		out[s] = make([]float64, len(l.queries[s]))
-		l.setValues(ctx, w, l.queries[s], out[s])
+		l.setValues(ctx, rescore.Scorer{W: w}, l.queries[s], out[s])
 	}
 	return out
 }
 
-func (l *landscape) setValues(ctx context.Context, w rescore.Weights, qs []*rescore.Query, out []float64) {
+func (l *landscape) setValues(ctx context.Context, like rescore.Scorer, qs []*rescore.Query, out []float64) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			scorer := rescore.Scorer{W: w}
+			scorer := rescore.Scorer{W: like.W, Fusion: like.Fusion} // with scratch space of its own
 			for i := int(next.Add(1)) - 1; i < len(qs) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				found := scorer.Found(qs[i])
 				for _, m := range l.metrics {

@@ -63,6 +63,7 @@ func DefaultParams() Params {
 		},
 		Fusion:          map[string]Fusion{"": {Lambda: .5, Gamma: .2}},
 		Floor:           .1,
+		Confidence:      map[string]Thresholds{"hybrid builtin/static-v1": {Weak: .24}},
 		Diversity:       .6,
 		DiversityWithin: .8,
 		ExactNames:      true,

@@ -59,7 +59,7 @@ func (a *app) evalCalibrate() *cobra.Command {
 	fs.IntVar(&o.Queries, "queries", 500, "answerable queries drawn from each set")
 	fs.Float64Var(&o.Share, "unanswerable", .2, "share of unanswerable queries in the mix")
 	fs.Float64Var(&o.Precision, "precision", .9, "share of high claims that must be right")
-	fs.Float64Var(&o.Wrong, "wrong", .8, "share of weak matches that must be wrong")
+	fs.Float64Var(&o.Wrong, "wrong", .75, "share of weak matches that must be wrong")
 	fs.Float64Var(&o.Coverage, "coverage", .05, "least share of queries that a claim must speak of")
 	return cmd
 }

@@ -41,6 +41,9 @@ func (a *app) evalCompare() *cobra.Command {
 				return err
 			}
 			o.Seed = f.seed
+			if o.Moved == 0 {
+				o.Moved = -1 // none: 0 would mean the default
+			}
 			c, err := eval.Compare(before, after, o)
 			if err != nil {
 				return err

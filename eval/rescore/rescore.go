@@ -63,12 +63,13 @@ type Weights struct {
 	Lambda float64
 	Gamma  float64
 	Mode   index.Mode
+	Names  bool // the exact-name rule
 }
 
 // NewWeights takes what scoring needs from parameters; fusion is the entry
 // that serves.
 func NewWeights(p index.Params, fusion index.Fusion, mode index.Mode) Weights {
-	w := Weights{K1: p.K1, Lambda: fusion.Lambda, Gamma: fusion.Gamma, Mode: mode}
+	w := Weights{K1: p.K1, Lambda: fusion.Lambda, Gamma: fusion.Gamma, Mode: mode, Names: p.ExactNames}
 	for i, f := range fields {
 		w.W[i], w.B[i] = p.Fields[f].Weight, p.Fields[f].B
 	}
@@ -112,7 +113,7 @@ func (p Parts) Fuse(w *Weights) float64 {
 	case w.Mode != index.Keyword && p.HasVector:
 		s = (w.Lambda*p.Keyword + (1-w.Lambda)*p.Cosine + w.Gamma*p.Prior) / (1 + w.Gamma)
 	}
-	if p.Exact {
+	if p.Exact && w.Names {
 		s = 1 - (1-s)/100
 	}
 	return s
