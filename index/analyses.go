@@ -218,20 +218,9 @@ func (ix *Index) saveAnalyses() error {
 // mu.
 func (ix *Index) encodeAnalyses(entries int) []byte {
 	lex := ix.lexicon.View()
-	number := make([]uint32, lex.Len())
-	for _, sv := range ix.servers {
-		for _, e := range sv.entries {
-			for _, id := range e.doc.terms.Terms {
-				number[id] = 1
-			}
-		}
-	}
+	number, used := ix.usedTerms()
 	w := writer{append(make([]byte, 0, 512*entries), analysesMagic...)}
 	w.data = binary.LittleEndian.AppendUint32(w.data, analysisVersion)
-	used := uint32(0)
-	for _, n := range number {
-		used += n
-	}
 	w.number(uint64(used))
 	next := uint32(0)
 	for id, n := range number {

@@ -42,6 +42,7 @@ type Index struct {
 
 	mu         sync.Mutex // guards the fields below, and writing current
 	lexicon    bm25.Lexicon
+	roomy      int // terms of the lexicon up to which it is not compacted
 	servers    map[string]*server
 	params     Params
 	generation uint64
@@ -254,6 +255,7 @@ func (ix *Index) merge(t *Tool, old, next *server, diff *Diff, seen firstSeen) {
 
 // swap makes what the writer holds searchable. The caller holds mu.
 func (ix *Index) swap() {
+	ix.compactLexicon()
 	var docs []*document
 	for _, s := range ix.servers {
 		for _, e := range s.entries {
