@@ -51,7 +51,7 @@ type Results struct {
 	Requested         Mode    // the mode asked for
 	Mode              Mode    // the mode that answered
 	Degraded          bool    // Mode is less than Requested
-	Reason            string  // why, when Degraded
+	Reason            string  // why, when Degraded, or when the fallback embedder answered
 	Model             string  // identity of the vectors used; "" when none were
 	Confidence        string  // "high" when the first row is right by calibration, else ""
 	WeakMatch         bool    // calibration says that the first row is likely wrong
