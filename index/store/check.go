@@ -14,22 +14,20 @@ import (
 // Check reads the whole store of the folder dir and returns what is wrong
 // with it, one sentence each; a folder without a store has nothing wrong.
 //
-// bbolt's own pages carry no checksum. Most damage to them is found and told,
-// but some ends the process: call Check in a child process.
+// bbolt's own pages carry no checksum. Nearly all damage to them is found and
+// told, but some ends the process: call Check in a child process.
 func Check(dir string) ([]string, error) {
 	s := &Store{dir: dir, path: filepath.Join(dir, "store.db"), writer: make(chan struct{}, 1)}
 	s.o = Options{ReadOnly: true, ReadWait: defaultReadWait, format: Format}
 	var found []string
 	err := s.session(context.Background(), s.o.ReadWait, true, func(db *bbolt.DB) error {
 		return db.View(func(tx *bbolt.Tx) error {
-			found = checkPages(tx)
-			if len(found) > 0 {
-				return nil // values on broken pages are not worth reading
-			}
-			if err := s.admit(tx); err != nil {
+			// bbolt checks its pages in a goroutine of its own, where a
+			// fault ends the process: what can be read must be read first.
+			if err := s.readAll(tx); err != nil {
 				return err
 			}
-			found = checkValues(tx)
+			found = append(checkPages(tx), checkValues(tx)...)
 			return nil
 		})
 	})

@@ -250,6 +250,9 @@ func TestFlippedBits(t *testing.T) {
 // then is known to Check, and whole once the file is moved aside.
 func survive(t *testing.T, dir string, k Key) {
 	t.Helper()
+	if found, err := Check(dir); err != nil {
+		t.Errorf("Check: %q, %v", found, err)
+	}
 	s, err := Open(dir, Options{})
 	if errors.Is(err, ErrNewer) {
 		return

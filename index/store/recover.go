@@ -49,18 +49,10 @@ func (s *Store) condemn(suspect os.FileInfo) func(context.Context) error {
 // meets whatever made another transaction fail.
 func (s *Store) walk(ctx context.Context) error {
 	every := func(tx *bbolt.Tx) error {
-		if err := s.admit(tx); err != nil {
+		if err := s.readAll(tx); err != nil || !tx.Writable() {
 			return err
 		}
-		for _, name := range buckets {
-			if err := walkBucket(tx.Bucket([]byte(name))); err != nil {
-				return err
-			}
-		}
-		if tx.Writable() {
-			return bump(in(tx, "meta"), "recorded")
-		}
-		return nil
+		return bump(in(tx, "meta"), "recorded")
 	}
 	return s.session(ctx, s.o.WriteWait, s.o.ReadOnly, func(db *bbolt.DB) error {
 		if s.o.ReadOnly {
@@ -70,13 +62,27 @@ func (s *Store) walk(ctx context.Context) error {
 	})
 }
 
-func walkBucket(b *bbolt.Bucket) error {
+// readAll reads every key and value.
+func (s *Store) readAll(tx *bbolt.Tx) error {
+	if err := s.admit(tx); err != nil {
+		return err
+	}
+	for _, name := range buckets {
+		if err := walkBucket(in(tx, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func walkBucket(b bucket) error {
 	var last []byte
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
 		if v == nil {
 			return berrors.ErrIncompatibleValue
 		}
+		b.unseal(k, v) // to read it: a value that is damaged is no reason to stop
 		if last != nil && bytes.Compare(last, k) >= 0 {
 			return errDisorder
 		}
