@@ -63,13 +63,16 @@ func nearCopies(seed uint64, rows, dims int, spread float64) Matrix {
 }
 
 func TestGraphRecall(t *testing.T) {
+	if underRace {
+		t.Skip("numbers only, which the race detector makes slow")
+	}
 	for _, test := range []struct {
 		name string
 		m    Matrix
 	}{
-		{"clustered", randomMatrix(1, 4000, 64, 1)},
-		{"structureless", randomMatrix(2, 2000, 64, 0)},
-		{"near copies", nearCopies(3, 3000, 64, .02)},
+		{"clustered", randomMatrix(1, 3000, 48, 1)},
+		{"structureless", randomMatrix(2, 1500, 48, 0)},
+		{"near copies", nearCopies(3, 2000, 48, .02)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			keys := randomKeys(1, test.m.Rows())
@@ -123,7 +126,7 @@ func TestBuildIsDeterministic(t *testing.T) {
 }
 
 func TestBuildLinks(t *testing.T) {
-	m := randomMatrix(4, 3000, 32, 1)
+	m := randomMatrix(4, 2000, 32, 1)
 	g := build(t, randomKeys(4, m.Rows()), m)
 	reached := make([]bool, g.Nodes())
 	reach(g, reached, g.entry)
@@ -141,7 +144,7 @@ func TestBuildLinks(t *testing.T) {
 			}
 		}
 	}
-	if counts := levels(g); counts[1] < 100 || counts[1] > 300 || counts[2] == 0 {
+	if counts := levels(g); counts[1] < 70 || counts[1] > 200 || counts[2] == 0 {
 		t.Errorf("nodes by level: %v, want about a sixteenth on each next one", counts)
 	}
 }
@@ -244,7 +247,7 @@ func changedCatalog(keys []uint64, m Matrix) (newKeys []uint64, n Matrix) {
 }
 
 func TestBindToAChangedCatalog(t *testing.T) {
-	m := randomMatrix(6, 2000, 32, 1)
+	m := randomMatrix(6, 2000, 24, 1)
 	keys := randomKeys(6, m.Rows())
 	g := build(t, keys, m)
 	newKeys, n := changedCatalog(keys, m)
@@ -280,7 +283,10 @@ func TestBindErrors(t *testing.T) {
 }
 
 func TestFilteredWalk(t *testing.T) {
-	m := randomMatrix(7, 5000, 32, 1)
+	if underRace {
+		t.Skip("numbers only, which the race detector makes slow")
+	}
+	m := randomMatrix(7, 2500, 32, 1)
 	keys := randomKeys(7, m.Rows())
 	x := bind(t, build(t, keys, m), keys, m)
 	queries := SampleQueries(m, 60)
@@ -306,7 +312,7 @@ func TestFilteredWalk(t *testing.T) {
 // The allowed documents are all far from the query: a walk would stay where
 // they are not.
 func TestFilterAwayFromTheQuery(t *testing.T) {
-	m := nearCopies(9, 3000, 32, .2)
+	m := nearCopies(9, 2000, 32, .2)
 	keys := randomKeys(9, m.Rows())
 	x := bind(t, build(t, keys, m), keys, m)
 	allowed := bitset.New(uint(m.Rows()))
@@ -353,7 +359,7 @@ func TestIndexChoosesScanOrWalk(t *testing.T) {
 }
 
 func TestSearchesShareAnIndex(t *testing.T) {
-	m := randomMatrix(11, 3000, 32, 1)
+	m := randomMatrix(11, 1200, 32, 1)
 	keys := randomKeys(11, m.Rows())
 	x := bind(t, build(t, keys, m), keys, m)
 	var wg sync.WaitGroup
@@ -370,7 +376,10 @@ func TestSearchesShareAnIndex(t *testing.T) {
 }
 
 func TestWalkAllocatesResultsOnly(t *testing.T) {
-	m := randomMatrix(12, 3000, 32, 1)
+	if underRace {
+		t.Skip("the race detector makes pools forget")
+	}
+	m := randomMatrix(12, 1000, 32, 1)
 	keys := randomKeys(12, m.Rows())
 	x := bind(t, build(t, keys, m), keys, m)
 	q := m.Row(5)
