@@ -37,7 +37,7 @@ func (a *app) eval() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.evalRun(), a.evalCompare(), a.evalTune(), a.evalAblate(), a.evalCalibrate(), a.evalReport(), a.evalLint())
+	cmd.AddCommand(a.evalRun(), a.evalCompare(), a.evalTune(), a.evalAblate(), a.evalCalibrate(), a.evalReport(), a.evalAudit(), a.evalLint())
 	return cmd
 }
 

@@ -1,0 +1,82 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tooldex/tooldex/index/vector"
+)
+
+// auditSample is how many queries an audit makes up when it is given none.
+const auditSample = 200
+
+// An Audit compares graph searches with the exact scan.
+type Audit struct {
+	Model     string        `json:"model"`
+	Documents int           `json:"documents"`
+	Queries   int           `json:"queries"`
+	Built     time.Duration `json:"built_ns"` // time that building the graph took
+	EF        int           `json:"ef"`       // the beam that searches would use
+	Beams     []Beam        `json:"beams"`
+}
+
+// A Beam is what searches with one width of the beam found.
+type Beam struct {
+	EF     int           `json:"ef"`
+	Recall float64       `json:"recall"`    // share of the exact best ten
+	Median time.Duration `json:"median_ns"` // of one search
+}
+
+// Audit builds a graph over the vectors that serve, whatever the size of the
+// catalog, and compares its answers with the exact scan at every beam of efs.
+// Queries are the vectors of texts, or, without texts, made up between the
+// documents. It fails with ErrNoVectors when no vectors serve.
+func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, error) {
+	s := ix.snapshot()
+	if len(s.spaces) == 0 || len(s.docs) == 0 {
+		return Audit{}, fmt.Errorf("audit graph: %w", ErrNoVectors)
+	}
+	sp := s.spaces[0]
+	queries, err := sp.auditQueries(ctx, ix.queryTimeout(), texts)
+	if err != nil {
+		return Audit{}, fmt.Errorf("audit graph: %w", err)
+	}
+	start := time.Now()
+	keys := graphKeys(s)
+	g, err := vector.Build(ctx, keys, sp.rows, vector.BuildOptions{})
+	if err != nil {
+		return Audit{}, fmt.Errorf("audit graph: %w", err)
+	}
+	a := Audit{Model: sp.model, Documents: len(s.docs), Queries: queries.Rows(), Built: time.Since(start), EF: g.EF()}
+	bound, err := g.Bind(keys, sp.scan, vector.IndexOptions{})
+	if err != nil {
+		return Audit{}, fmt.Errorf("audit graph: %w", err)
+	}
+	measured, err := bound.Audit(ctx, queries, efs)
+	for _, m := range measured {
+		a.Beams = append(a.Beams, Beam{m.EF, m.Recall, m.Time})
+	}
+	return a, err
+}
+
+// auditQueries embeds texts; those without a vector are left out.
+func (sp *space) auditQueries(ctx context.Context, timeout time.Duration, texts []string) (vector.Matrix, error) {
+	if len(texts) == 0 {
+		return vector.SampleQueries(sp.rows, auditSample), nil
+	}
+	m := vector.Matrix{Dims: sp.rows.Dims}
+	var last error
+	for _, text := range texts {
+		v, err := sp.query(ctx, timeout, text)
+		if err != nil {
+			last = err
+			continue
+		}
+		m.Data = append(m.Data, v...)
+	}
+	if len(m.Data) == 0 {
+		return m, last
+	}
+	return m, ctx.Err()
+}
