@@ -92,6 +92,7 @@ func Ablate(ctx context.Context, sets []*labels.Set, o TuneOptions) (*Ablations,
 		return nil, errors.New("ablate: no sets")
 	}
 	o = o.withDefaults()
+	o.Folds = 1
 	l, err := newLandscape(ctx, sets, o)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (a *app) evalTune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tune DIR...", Short: "Search for better parameters of the ranking", Long: evalTuneLong,
 		Example: "  tooldex eval tune sets/a sets/b sets/c --out params.json --state tune.state",
-		Args:    cobra.MinimumNArgs(2),
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sets, err := f.sets(args)
 			if err != nil {
