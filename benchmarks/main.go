@@ -18,6 +18,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -25,13 +26,14 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/mattn/go-isatty"
 	"github.com/schollz/progressbar/v3"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "benchmarks:", err)
@@ -113,7 +115,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return err
 	}
 	defer os.RemoveAll(b.dir)
-	for _, n := range o.sizes {
+	err = b.all(ctx)
+	b.step("")
+	if o.json {
+		return errors.Join(err, printJSON(stdout, b.rows))
+	}
+	printTable(stdout, b.rows)
+	return err
+}
+
+// all measures everything; rows that were finished before an error stay.
+func (b *bench) all(ctx context.Context) error {
+	for _, n := range b.o.sizes {
 		if err := b.catalog(ctx, n); err != nil {
 			return fmt.Errorf("%d tools: %w", n, err)
 		}
@@ -121,11 +134,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err := b.hops(ctx); err != nil {
 		return fmt.Errorf("execute_tool: %w", err)
 	}
-	b.step("")
-	if o.json {
-		return printJSON(stdout, b.rows)
-	}
-	printTable(stdout, b.rows)
 	return nil
 }
 
