@@ -67,9 +67,9 @@ func checkValues(tx *bbolt.Tx) (found []string) {
 		b := in(tx, name)
 		b.each(nil, func(k, p []byte, whole bool) bool {
 			if !whole {
-				found = append(found, fmt.Sprintf("bucket %s: the value under %q is damaged", name, k))
+				found = append(found, fmt.Sprintf("bucket %s: the value under %x is damaged", name, k))
 			} else if !sound(name, k, p) {
-				found = append(found, fmt.Sprintf("bucket %s: the value under %q does not decode", name, k))
+				found = append(found, fmt.Sprintf("bucket %s: the value under %x does not decode", name, k))
 			}
 			return true
 		})
