@@ -301,12 +301,12 @@ func complete(t *testing.T, s *Store, k Key) bool {
 
 func TestDamagedFolderKey(t *testing.T) {
 	dir := t.TempDir()
-	s, k := stocked(t, dir)
+	_, k := stocked(t, dir)
 	path := filepath.Join(dir, "folder.key")
 	if err := os.WriteFile(path, []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, dir)
+	s := open(t, dir)
 	if s.Key("a", "source of a") == k || len(s.Notes()) != 1 {
 		t.Errorf("notes %q", s.Notes())
 	}
