@@ -50,8 +50,12 @@ type Test struct {
 	Wins    int     `json:"wins"`   // queries that B serves better
 	Losses  int     `json:"losses"` // and worse
 	P       float64 `json:"p"`      // paired randomisation test
-	Holm    float64 `json:"p_holm"` // corrected over the sets of this metric
-	Verdict string  `json:"verdict"`
+	// Interval is of B − A: 95 %, bootstrapped over queries.
+	Interval stat.Interval `json:"interval"`
+	Holm     float64       `json:"p_holm"` // corrected over the sets of this metric
+	Verdict  string        `json:"verdict"`
+
+	samples []float64 // resampled means of B − A
 }
 
 // The verdicts of a Test.
@@ -175,6 +179,8 @@ func test(pairs []pair, metric string, o CompareOptions) (Test, error) {
 		}
 	}
 	t.P = stat.Randomisation(diffs, o.Permutations, o.Seed)
+	t.samples = stat.Resample([][]float64{diffs}, bootstrapSamples, o.Seed)[0]
+	t.Interval = stat.Percentiles(t.samples)
 	return t, nil
 }
 
@@ -185,7 +191,11 @@ const Overall = "mean over sets"
 func overall(tests []Test, byTitle map[string][]pair, o CompareOptions) Test {
 	t := Test{Set: Overall, Metric: tests[0].Metric}
 	var diffs []float64
+	t.samples = make([]float64, bootstrapSamples)
 	for _, one := range tests {
+		for i, m := range one.samples {
+			t.samples[i] += m / float64(len(tests))
+		}
 		share := 1 / float64(len(tests)) / float64(one.Queries)
 		for _, p := range byTitle[one.Set] {
 			diffs = append(diffs, share*(p.b.Metrics[t.Metric]-p.a.Metrics[t.Metric]))
@@ -198,6 +208,7 @@ func overall(tests []Test, byTitle map[string][]pair, o CompareOptions) Test {
 	}
 	t.P = stat.Randomisation(diffs, o.Permutations, o.Seed)
 	t.Holm = t.P
+	t.Interval = stat.Percentiles(t.samples)
 	t.Verdict = t.verdict(o.Alpha)
 	return t
 }

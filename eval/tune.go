@@ -18,7 +18,7 @@ type TuneOptions struct {
 	Metrics  []string // tuned is their mean, and the mean of that over sets; nil means recall@5 and ndcg@10
 	Queries  int      // drawn from each set to search with; 0 means 500
 	Folds    int      // of the cross-validation over queries; 0 means 5
-	Least    float64  // what a change of one parameter must gain; 0 means .001
+	Least    float64  // what a change of one parameter must gain; 0 means .002
 	PoolSize int      // candidates of each arm; 0 means 100
 	State    string   // file that keeps what was computed, to go on from; "" keeps nothing
 }
@@ -41,7 +41,7 @@ func (o TuneOptions) withDefaults() TuneOptions {
 		}
 	}
 	if o.Least == 0 {
-		o.Least = .001
+		o.Least = .002
 	}
 	return o
 }

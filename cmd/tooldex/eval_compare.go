@@ -141,10 +141,10 @@ func labelsOf(res []eval.QueryResult) []*labels.Set {
 }
 
 func printTests(w io.Writer, tests []eval.Test) {
-	t := newTable("metric", "set", "queries", "A", "B", "B - A", "wins", "losses", "p", "p (Holm)", "")
+	t := newTable("metric", "set", "queries", "A", "B", "B - A", "95 % interval", "wins", "losses", "p", "p (Holm)", "")
 	for _, x := range tests {
 		t.add(x.Metric, x.Set, fmt.Sprint(x.Queries), fmt.Sprintf("%.4f", x.A), fmt.Sprintf("%.4f", x.B),
-			fmt.Sprintf("%+.4f", x.B-x.A), fmt.Sprint(x.Wins), fmt.Sprint(x.Losses),
+			fmt.Sprintf("%+.4f", x.B-x.A), fmt.Sprintf("%+.4f to %+.4f", x.Interval[0], x.Interval[1]), fmt.Sprint(x.Wins), fmt.Sprint(x.Losses),
 			fmt.Sprintf("%.4f", x.P), fmt.Sprintf("%.4f", x.Holm), x.Verdict)
 	}
 	t.write(w)

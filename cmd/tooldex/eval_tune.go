@@ -64,7 +64,7 @@ func (a *app) evalTune() *cobra.Command {
 	fs.StringSliceVar(&o.Metrics, "metric", []string{"recall@5", "ndcg@10"}, "tune the mean of these")
 	fs.IntVar(&o.Queries, "queries", 500, "drawn from each set")
 	fs.IntVar(&o.Folds, "folds", 5, "of the cross-validation over queries")
-	fs.Float64Var(&o.Least, "least", .001, "what a change of one parameter must gain")
+	fs.Float64Var(&o.Least, "least", .002, "what a change of one parameter must gain")
 	return cmd
 }
 
