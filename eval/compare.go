@@ -2,7 +2,9 @@ package eval
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -166,7 +168,7 @@ func test(pairs []pair, metric string, o CompareOptions) (Test, error) {
 		vb, okB := p.b.Metrics[metric]
 		if !okA || !okB {
 			return t, fmt.Errorf("compare: query %s of set %s has no %s in both results; it has %s",
-				p.a.ID, title(p.a.Set, p.a.Split), metric, strings.Join(keys(p.a.Metrics), ", "))
+				p.a.ID, title(p.a.Set, p.a.Split), metric, strings.Join(slices.Sorted(maps.Keys(p.a.Metrics)), ", "))
 		}
 		t.A += va / float64(len(pairs))
 		t.B += vb / float64(len(pairs))
@@ -223,21 +225,12 @@ func (t Test) verdict(alpha float64) string {
 	return Worse
 }
 
-func keys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	sort.Strings(out)
-	return out
-}
-
 // moved lists the queries of a set that changed most: by the sum of changes,
 // then the first metric, then id.
 func moved(set string, pairs []pair, o CompareOptions) []Moved {
 	var all []Moved
 	for _, p := range pairs {
-		m := Moved{Set: set, Query: p.a.ID, Text: p.a.Text, Relevant: keys(p.a.Relevant),
+		m := Moved{Set: set, Query: p.a.ID, Text: p.a.Text, Relevant: slices.Sorted(maps.Keys(p.a.Relevant)),
 			Change: map[string]float64{}, A: head(p.a.tools(), 10), B: head(p.b.tools(), 10)}
 		for _, name := range o.Metrics {
 			m.Change[name] = p.b.Metrics[name] - p.a.Metrics[name]

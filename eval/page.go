@@ -56,7 +56,10 @@ func Report(ctx context.Context, sets []*labels.Set, o ReportOptions) (*report.P
 	p := &report.Page{Title: o.Title, Made: o.Made, Columns: columns}
 	b.figures(p)
 	b.table(p)
-	p.Charts = append(p.Charts, b.recallByMode(), b.recallBySet())
+	p.Charts = append(p.Charts, b.recallByMode())
+	if len(b.sets) > 1 {
+		p.Charts = append(p.Charts, b.recallBySet())
+	}
 	for _, part := range []func(context.Context, *report.Page) error{b.claims, b.sizes, b.worst} {
 		if err := part(ctx, p); err != nil {
 			return nil, fmt.Errorf("report: %w", err)
@@ -111,7 +114,7 @@ func (b *reporter) figures(p *report.Page) {
 		}
 	}
 	p.Figures = append(p.Figures, report.Figure{Name: "asked", Value: fmt.Sprintf("%d", queries),
-		Note: fmt.Sprintf("queries of %d sets, up to %d tools each", len(b.sets), tools)})
+		Note: fmt.Sprintf("queries, sets: %d, tools: up to %d", len(b.sets), tools)})
 }
 
 func (b *reporter) table(p *report.Page) {

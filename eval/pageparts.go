@@ -3,6 +3,8 @@ package eval
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -247,8 +249,8 @@ func (b *reporter) explain(ctx context.Context, s *labels.Set, q QueryResult) (r
 		ids[labels.Key(t)] = t.ID()
 	}
 	shown := head(q.tools(), 3)
-	for _, key := range keys(q.Relevant) {
-		if !contains(shown, key) && len(shown) < 6 {
+	for _, key := range slices.Sorted(maps.Keys(q.Relevant)) {
+		if !slices.Contains(shown, key) && len(shown) < 6 {
 			shown = append(shown, key)
 		}
 	}
@@ -270,15 +272,6 @@ func (b *reporter) explain(ctx context.Context, s *labels.Set, q QueryResult) (r
 	}
 	m.Why = why(first, right)
 	return m, nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // why says in a sentence what keeps the right tool down.
@@ -310,7 +303,7 @@ func sharedTerms(e index.Explanation) string {
 	var out []string
 	for _, t := range terms {
 		if t.Contribution > 0 && len(out) < 4 {
-			out = append(out, fmt.Sprintf("%s (%s)", t.Text, strings.Join(keys(t.Fields), ", ")))
+			out = append(out, fmt.Sprintf("%s (%s)", t.Text, strings.Join(slices.Sorted(maps.Keys(t.Fields)), ", ")))
 		}
 	}
 	return strings.Join(out, "; ")

@@ -60,13 +60,13 @@ func (a *app) evalLint() *cobra.Command {
 	return cmd
 }
 
-// toolsOf reads the tools of every path, or those of --catalog and --tools.
+// toolsOf reads the tools of --catalog or --tools, else those of every path.
 func (f *evalFlags) toolsOf(paths []string) ([]index.Tool, error) {
 	tools, err := f.givenTools()
-	if err != nil {
-		return nil, err
+	if err != nil || tools != nil {
+		return tools, err
 	}
-	if tools == nil && len(paths) == 0 {
+	if len(paths) == 0 {
 		return nil, usagef(f.cmd, "no tools: give a path or --catalog")
 	}
 	for _, p := range paths {
