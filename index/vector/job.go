@@ -26,7 +26,7 @@ type job struct {
 	m       Matrix
 	q       []float32
 	allowed *bitset.BitSet
-	codes   *codes
+	codes   *codes[int16]
 	dst     []float32
 	k       int
 

@@ -19,16 +19,25 @@ func dot(x, y []float32) float32 {
 	return dotGo(x, y)
 }
 
-// dotCodesAVX2 is dotCodesGo over n ids; stride is a multiple of 32, and q
-// has stride elements.
+// The kernels are dotCodesGo over n ids; stride is a multiple of 32, and q has
+// stride elements.
 //
 //go:noescape
-func dotCodesAVX2(dst *int32, codes *int8, ids *uint32, q *int16, n, stride int)
+func dotBytesAVX2(dst *int32, codes *int8, ids *uint32, q *int16, n, stride int)
 
-func dotCodes(dst []int32, data []int8, ids []uint32, q []int16) {
+//go:noescape
+func dotWordsAVX2(dst *int32, codes *int16, ids *uint32, q *int16, n, stride int)
+
+func dotCodes[C code](dst []int32, data []C, ids []uint32, q []int16) {
 	if !codesInHardware || len(ids) == 0 {
 		dotCodesGo(dst, data, ids, q)
 		return
 	}
-	dotCodesAVX2(&dst[:len(ids)][0], &data[0], &ids[0], &q[0], len(ids), len(q))
+	dst = dst[:len(ids)]
+	switch data := any(data).(type) {
+	case []int8:
+		dotBytesAVX2(&dst[0], &data[0], &ids[0], &q[0], len(ids), len(q))
+	case []int16:
+		dotWordsAVX2(&dst[0], &data[0], &ids[0], &q[0], len(ids), len(q))
+	}
 }

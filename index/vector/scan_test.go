@@ -229,7 +229,7 @@ func TestApproximateKeepsItsPromise(t *testing.T) {
 			for seed := range uint64(20) {
 				q := randomMatrix(seed, 1, dims, 0).Row(0)
 				within := s.Approximate(dst, q, allowed)
-				if within > .05 {
+				if within > .003 {
 					t.Errorf("%d dimensions: bound %g is too wide to be of use", dims, within)
 				}
 				for i := range rows {
@@ -243,14 +243,19 @@ func TestApproximateKeepsItsPromise(t *testing.T) {
 }
 
 func TestCodeKernelsAgree(t *testing.T) {
+	t.Run("bytes", func(t *testing.T) { testKernel[int8](t, maxByte) })
+	t.Run("words", func(t *testing.T) { testKernel[int16](t, maxWord) })
+}
+
+func testKernel[C code](t *testing.T, limit int) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for _, stride := range []int{32, 96, 256, 4096} {
-		data, q := make([]int8, 9*stride), make([]int16, stride)
+		data, q := make([]C, 9*stride), make([]int16, stride)
 		for i := range data {
-			data[i] = int8(r.IntN(255) - 127)
+			data[i] = C(r.IntN(2*limit+1) - limit)
 		}
 		for i := range q {
-			q[i] = int16(r.IntN(8001) - 4000)
+			q[i] = int16(r.IntN(201) - 100)
 		}
 		ids := []uint32{8, 0, 3, 3, 1}
 		got, want := make([]int32, len(ids)), make([]int32, len(ids))
