@@ -48,7 +48,7 @@ func (r *search) sweep() {
 	} else {
 		r.fuseAll()
 	}
-	r.each(r.visit)
+	r.visitAll()
 	r.candidates = append(r.candidates, r.best.candidates()...)
 	for _, d := range r.named.docs {
 		if !r.allows(d) {
@@ -105,6 +105,25 @@ func (r *search) fuseAll() {
 	for d, absent := range r.space.absent {
 		if absent {
 			scores[d] = clip(w.alone * bm25f[d])
+		}
+	}
+}
+
+// visitAll visits every document that may be found. Without a filter most need
+// no more than counting, which the loop does without a call.
+func (r *search) visitAll() {
+	if r.allowed != nil || r.mode == Keyword {
+		r.each(r.visit)
+		return
+	}
+	for d, score := range r.scores[:len(r.s.docs)] {
+		switch {
+		case score >= r.best.least:
+			r.visit(uint32(d))
+		case score >= r.high:
+			r.total++
+		case score >= r.low:
+			r.edge = append(r.edge, uint32(d))
 		}
 	}
 }
