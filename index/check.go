@@ -26,6 +26,7 @@ type Problem struct {
 const (
 	repairRemedy = "run `tooldex doctor --repair`: it moves the file aside, and tools come back as their servers are listed"
 	graphRemedy  = "none needed: it is deleted and made again when it is next read; `tooldex doctor --repair` deletes it at once"
+	updateRemedy = "update tooldex: until then this one searches from memory and writes nothing there"
 	deleteRemedy = "delete it when you no longer need what is in it"
 )
 
@@ -43,6 +44,10 @@ func Check(dir string) ([]Problem, error) {
 		switch name := f.Name(); {
 		case name == "store.db":
 			what, err := store.Check(dir)
+			if errors.Is(err, store.ErrNewer) {
+				problems = append(problems, Problem{path, err.Error(), updateRemedy})
+				continue
+			}
 			if err != nil {
 				return nil, fmt.Errorf("check state folder: %w", err)
 			}
@@ -91,13 +96,16 @@ func CheckBy(ctx context.Context, cmd *exec.Cmd, dir string) ([]Problem, error) 
 	}}, nil
 }
 
+// Repairable says whether Repair mends the problem.
+func (p Problem) Repairable() bool { return p.Remedy == repairRemedy || p.Remedy == graphRemedy }
+
 // Repair moves a damaged store aside and deletes files that are made again
 // from it. It returns what it did, one sentence each. Problems are those that
 // Check or CheckBy found.
 func Repair(dir string, problems []Problem) (done []string, err error) {
 	var files []string
 	for _, p := range problems {
-		if p.Remedy == repairRemedy || p.Remedy == graphRemedy {
+		if p.Repairable() {
 			files = append(files, p.File)
 		}
 	}

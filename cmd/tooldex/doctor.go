@@ -113,8 +113,10 @@ func (a *app) checkState(ctx context.Context, cfg *config.Config, repair bool) [
 	var out []finding
 	if !slices.ContainsFunc(problems, harmful) {
 		out = append(out, finding{"state folder", true, dir + ": every file is sound", ""})
-	} else if repair {
-		return repaired(dir, problems)
+	}
+	if repair {
+		out = append(out, repaired(dir, problems)...)
+		problems = slices.DeleteFunc(problems, index.Problem.Repairable)
 	}
 	for _, p := range problems {
 		out = append(out, finding{"state folder", !harmful(p), p.File + ": " + p.What, orDefault(p.Remedy, "tooldex doctor --repair")})

@@ -28,7 +28,7 @@ func (a *app) evalLint() *cobra.Command {
 	var show int
 	cmd := &cobra.Command{
 		Use: "lint [PATH...]", Short: "Say what to change in tools that are hard to find", Long: evalLintLong,
-		Example: "  tooldex eval lint --catalog ~/.local/state/tooldex\n  tooldex eval lint tools.json",
+		Example: "  tooldex eval lint --catalog\n  tooldex eval lint tools.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tools, err := f.toolsOf(args)
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 
 const evalRunExample = `  tooldex eval run sets/github
   tooldex eval run sets/a sets/b:test --mode keyword --json
-  tooldex eval run sets/mine --catalog ~/.local/state/tooldex --per-query mine.jsonl`
+  tooldex eval run sets/mine --catalog --per-query mine.jsonl`
 
 func (a *app) evalRun() *cobra.Command {
 	f := evalFlags{app: a}

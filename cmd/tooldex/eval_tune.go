@@ -18,7 +18,7 @@ where it did not look: on folds of queries left out, and on each set under the
 parameters that the other sets chose. Only what is significantly better on both
 is called a gain; otherwise --out gets the parameters there were.
 
-The same command gives the same result. With --state an interrupted search goes
+The same command gives the same result. With --state-file an interrupted search goes
 on where it stood.`
 
 func (a *app) evalTune() *cobra.Command {
@@ -27,7 +27,7 @@ func (a *app) evalTune() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use: "tune DIR...", Short: "Search for better parameters of the ranking", Long: evalTuneLong,
-		Example: "  tooldex eval tune sets/a sets/b sets/c --out params.json --state tune.state",
+		Example: "  tooldex eval tune sets/a sets/b sets/c --out params.json --state-file tune.state",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sets, err := f.sets(args)

@@ -12,7 +12,8 @@ import (
 )
 
 // Check reads the whole store of the folder dir and returns what is wrong
-// with it, one sentence each; a folder without a store has nothing wrong.
+// with it, one sentence each; a folder without a store has nothing wrong. A
+// store of a newer format is ErrNewer.
 //
 // bbolt's own pages carry no checksum. Nearly all damage to them is found and
 // told, but some ends the process: call Check in a child process.
@@ -34,7 +35,7 @@ func Check(dir string) ([]string, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, nil
-	case errors.Is(err, ErrDamaged), errors.Is(err, ErrNewer):
+	case errors.Is(err, ErrDamaged):
 		return append(found, err.Error()), nil
 	}
 	return found, err
