@@ -41,7 +41,7 @@ bench-compare: ## this tree against BASE (default HEAD), by benchstat
 	bash .ci/bench-compare '$(BENCH)' $(COUNT)
 
 cover: ## coverage of our own code
-	$(GO) test -coverpkg=./... -coverprofile=coverage.out ./...
+	$(GO) test -coverprofile=coverage.out ./...
 	$(GO) tool cover -func=coverage.out | tail -1
 
 cross: ## the six targets
