@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -185,7 +186,7 @@ func hnswThreshold(configured int) int {
 func (e *engine) newSet(o engineOptions) (*upstream.Set, error) {
 	var specs []upstream.Spec
 	for _, s := range e.cfg.Servers {
-		if o.servers == nil || contains(o.servers, s.Spec.Name) {
+		if o.servers == nil || slices.Contains(o.servers, s.Spec.Name) {
 			specs = append(specs, s.Spec)
 		}
 	}
@@ -201,15 +202,6 @@ func (e *engine) newSet(o engineOptions) (*upstream.Set, error) {
 			}
 		},
 	})
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 func (e *engine) gatewayOptions() gateway.Options {

@@ -187,6 +187,28 @@ func readParams(path string) (*index.Params, error) {
 	return &p, nil
 }
 
+// prepare reads the sets and the options that measuring them takes. The caller
+// calls done when it has.
+func (f *evalFlags) prepare(args []string, o *eval.Options) (sets []*labels.Set, done func(), err error) {
+	if sets, err = f.sets(args); err != nil {
+		return nil, nil, err
+	}
+	*o, done, err = f.options()
+	return sets, done, err
+}
+
+// writeParams writes the ranking's parameters as JSON where --out says; an
+// empty out writes none.
+func writeParams(cmd *cobra.Command, out string, params index.Params) error {
+	if out == "" {
+		return nil
+	}
+	if err := writeTo(cmd, out, func(w io.Writer) error { return jsonTo(w, params) }); err != nil {
+		return fmt.Errorf("write parameters: %w", err)
+	}
+	return nil
+}
+
 // writeTo creates path and lets f fill it; "-" is standard output.
 func writeTo(cmd *cobra.Command, path string, f func(io.Writer) error) (err error) {
 	if path == "-" {

@@ -22,16 +22,11 @@ func (a *app) evalAblate() *cobra.Command {
 		Use: "ablate DIR...", Short: "Measure what each part of the ranking is worth", Long: evalAblateLong,
 		Example: "  tooldex eval ablate sets/a sets/b", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sets, err := f.sets(args)
-			if err != nil {
-				return err
-			}
-			opts, done, err := f.options()
+			sets, done, err := f.prepare(args, &o.Options)
 			if err != nil {
 				return err
 			}
 			defer done()
-			o.Options = opts
 			res, err := eval.Ablate(cmd.Context(), sets, o)
 			if err != nil {
 				return err

@@ -26,24 +26,17 @@ func (a *app) evalCalibrate() *cobra.Command {
 		Example: "  tooldex eval calibrate sets/a sets/b sets/c --params params.json --out params.json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sets, err := f.sets(args)
-			if err != nil {
-				return err
-			}
-			opts, done, err := f.options()
+			sets, done, err := f.prepare(args, &o.Options)
 			if err != nil {
 				return err
 			}
 			defer done()
-			o.Options = opts
 			c, err := eval.Calibrate(cmd.Context(), sets, o)
 			if err != nil {
 				return err
 			}
-			if out != "" {
-				if err := writeTo(cmd, out, func(w io.Writer) error { return jsonTo(w, c.Params) }); err != nil {
-					return fmt.Errorf("write parameters: %w", err)
-				}
+			if err := writeParams(cmd, out, c.Params); err != nil {
+				return err
 			}
 			if a.asJSON() {
 				return a.print(c)

@@ -30,24 +30,17 @@ func (a *app) evalTune() *cobra.Command {
 		Example: "  tooldex eval tune sets/a sets/b sets/c --out params.json --state-file tune.state",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sets, err := f.sets(args)
-			if err != nil {
-				return err
-			}
-			opts, done, err := f.options()
+			sets, done, err := f.prepare(args, &o.Options)
 			if err != nil {
 				return err
 			}
 			defer done()
-			o.Options = opts
 			t, err := eval.Tune(cmd.Context(), sets, o)
 			if err != nil {
 				return err
 			}
-			if out != "" {
-				if err := writeTo(cmd, out, func(w io.Writer) error { return jsonTo(w, t.Params) }); err != nil {
-					return fmt.Errorf("write parameters: %w", err)
-				}
+			if err := writeParams(cmd, out, t.Params); err != nil {
+				return err
 			}
 			if a.asJSON() {
 				return a.print(t)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -345,7 +346,7 @@ func (a *app) showParameters(title string, schema json.RawMessage) {
 	g := &grid{head: []string{"name", "type", "", "description"}, indent: "  "}
 	for _, required := range []bool{true, false} {
 		for _, name := range sortedKeys(s.Properties) {
-			if contains(s.Required, name) != required {
+			if slices.Contains(s.Required, name) != required {
 				continue
 			}
 			var p parameter
