@@ -59,7 +59,7 @@ func DefaultParams() Params {
 			"server":      {Weight: 1, B: 0},
 			"params":      {Weight: .5, B: .75},
 			"param_text":  {Weight: .5, B: .75},
-			"phrases":     {Weight: .6, B: .75},
+			"phrases":     {Weight: .6, B: 0}, // few tools have any: by length, those few would count for nothing
 		},
 		Fusion:          map[string]Fusion{"": {Lambda: .5, Gamma: .2}},
 		Floor:           .1,
