@@ -1,8 +1,10 @@
 package index
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -10,7 +12,10 @@ import (
 
 // catalogOf makes n tools on servers of 100 each, like those of real servers:
 // objects of 2.5 KB with some 65 distinct terms.
-func catalogOf(n int) map[string][]Tool {
+func catalogOf(n int) map[string][]Tool { return wordyCatalog(n, 60) }
+
+// wordyCatalog is catalogOf with texts of that many bytes to a parameter.
+func wordyCatalog(n, wordy int) map[string][]Tool {
 	r := rand.New(rand.NewPCG(1, 1))
 	words := make([]string, 6000)
 	for i := range words {
@@ -40,7 +45,7 @@ func catalogOf(n int) map[string][]Tool {
 			name := params[r.IntN(len(params))]
 			props[name] = map[string]any{
 				"anyOf": []any{map[string]any{"type": "string", "maxLength": 10000}, map[string]any{"type": "null"}},
-				"title": name, "default": nil, "x-order": 1, "description": text(60),
+				"title": name, "default": nil, "x-order": 1, "description": text(wordy),
 			}
 		}
 		raw, err := json.Marshal(map[string]any{
@@ -62,22 +67,61 @@ func catalogOf(n int) map[string][]Tool {
 }
 
 func BenchmarkOpen(b *testing.B) {
+	benchmarkOpen(b, Options{}, catalogOf(10_000))
+}
+
+// BenchmarkOpenVectors opens a catalog of some 90 distinct terms a tool with
+// the vectors of its tools.
+func BenchmarkOpenVectors(b *testing.B) {
+	benchmarkOpen(b, Options{Embedder: hashEmbedder{}}, wordyCatalog(10_000, 105))
+}
+
+func benchmarkOpen(b *testing.B, o Options, tools map[string][]Tool) {
 	dir := b.TempDir()
-	ix := openDir(b, dir, Options{})
-	if _, err := ix.ReplaceAll(b.Context(), catalogOf(10_000)); err != nil {
+	ix := openDir(b, dir, o)
+	if _, err := ix.ReplaceAll(b.Context(), tools); err != nil {
+		b.Fatal(err)
+	}
+	if err := ix.Wait(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	closeIndex(b, ix)
+	tools, ix = nil, nil
 	for b.Loop() {
-		ix, err := Open(dir, Options{})
+		ix, err := Open(dir, o)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := ix.Search(b.Context(), Query{Text: "anything at all", Mode: Keyword}); err != nil {
-			b.Fatal(err)
+		res, err := ix.Search(b.Context(), Query{Text: "anything at all"})
+		if err != nil || o.Embedder != nil && res.Degraded {
+			b.Fatal(err, res.Reason)
 		}
+		b.StopTimer()
 		closeIndex(b, ix)
+		b.StartTimer()
 	}
+}
+
+// A hashEmbedder gives vectors that look random, at next to no cost.
+type hashEmbedder struct{}
+
+func (hashEmbedder) Model() string { return "hash" }
+
+func (hashEmbedder) EmbedQuery(_ context.Context, text string) ([]float32, error) {
+	r := rand.New(rand.NewPCG(uint64(crc32.ChecksumIEEE([]byte(text))), 1))
+	v := make([]float32, benchDims)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	return v, nil
+}
+
+func (e hashEmbedder) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	for i, t := range texts {
+		out[i], _ = e.EmbedQuery(ctx, t)
+	}
+	return out, nil
 }
 
 // BenchmarkReplace changes one tool of one server of a hundred.
