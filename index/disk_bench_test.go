@@ -73,7 +73,7 @@ func BenchmarkOpen(b *testing.B) {
 // BenchmarkOpenVectors opens a catalog of some 90 distinct terms a tool with
 // the vectors of its tools.
 func BenchmarkOpenVectors(b *testing.B) {
-	benchmarkOpen(b, Options{Embedder: hashEmbedder{}}, wordyCatalog(10_000, 105))
+	benchmarkOpen(b, Options{Embedder: hashEmbedder{}}, wordyCatalog(10_000, 85))
 }
 
 func benchmarkOpen(b *testing.B, o Options, tools map[string][]Tool) {
