@@ -1,14 +1,12 @@
 package index
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
-	"os"
+	"math"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -19,37 +17,40 @@ import (
 	"github.com/tooldex/tooldex/index/store"
 )
 
-// The file analyses-CONFIGURATION holds the whole catalog's analyses with
-// their terms numbered, so that opening a large one neither looks up nor
-// sorts a million terms. It repeats what the store's terms bucket says: a
-// tool that it lacks, or a file that is damaged, costs time and nothing else.
+// The file analyses-CONFIGURATION is a flat file of the whole catalog's
+// analyses with their terms numbered, so that opening a large one neither
+// looks up nor sorts a million terms. It repeats what the store's terms bucket
+// says: a tool that it lacks, or a file that is damaged, costs time and nothing
+// else. Its version is analysesVersion, its arrays are
 //
-//	magic "TDXTERMS" | analysisVersion u32 | terms | documents | crc32c u32
-//
-// Integers with a width are little-endian, all others unsigned varints. Terms
-// are their number, then each one's length and text. Documents are their
-// number, then for each its length in bytes and
-//
-//	sum [16] | twin u64 | hashes of the embedded texts [2 × 32] | category | inputs | bm25.AppendNumbered
-//
-// with category and inputs after their lengths.
+//	numbers   u32  of documents D, terms T, their bytes, of postings P, counts C, bytes of texts
+//	sums      u8   [16] by document
+//	ends      u32  by term: where it ends in the next
+//	terms     u8
+//	ends      u32  by document: where its category and where its inputs end in the next
+//	texts     u8
+//	twins     u64  by document
+//	sizes     u32  by document: how many of the postings are its
+//	lengths   u32  [bm25.MaxFields] by document
+//	postings  u32  the terms' numbers, ascending in each document
+//	masks     u8   by posting
+//	counts    u16  by posting, one for each bit of its mask
 const analysesMagic = "TDXTERMS"
+
+// analysesVersion is the format's version and that of the analysis.
+const analysesVersion = 2<<24 | analysisVersion
 
 const (
 	analysesFrom  = 1000 // documents from which the file is worth having
 	analysesShare = 20   // it is written anew when one document in so many is not in it
 )
 
-var (
-	analysesTable = crc32.MakeTable(crc32.Castagnoli)
-	errAnalyses   = errors.New("not a sound file of analyses")
-)
-
-// analyses are the documents of the file, by sum, and the lexicon that their
-// terms are numbered by.
+// analyses are the documents of the file. The zero value has none.
 type analyses struct {
-	terms     uint32
-	documents map[[16]byte]string
+	from  *flatReader
+	sizes [6]int64 // the numbers at the file's beginning
+	place map[[16]byte]int
+	made  []analysed
 }
 
 // configuration names what this process loads of the folder: the same for
@@ -68,97 +69,136 @@ func (ix *Index) analysesPath() string {
 	return filepath.Join(ix.dir, "analyses-"+ix.configuration()[:16])
 }
 
-// readAnalyses fills the empty lexicon with the file's terms. Without a file,
-// or with one that is outdated or damaged, there are no analyses.
-func (ix *Index) readAnalyses() analyses {
-	data, err := os.ReadFile(ix.analysesPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return analyses{}
-	}
-	var a analyses
-	if err == nil {
-		a, err = decodeAnalyses(data, &ix.lexicon)
-	}
-	if err != nil {
-		ix.lexicon = bm25.Lexicon{}
-		ix.log.Info("stored analyses are taken one by one", "file", ix.analysesPath(), "error", err)
-		return analyses{}
+// openAnalyses reads of the file which tools it has, and leaves the rest to
+// read. Without a file, or with one that is outdated or damaged, there are no
+// analyses.
+func (ix *Index) openAnalyses() analyses {
+	a, err := openAnalyses(ix.analysesPath())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		ix.withoutAnalyses(err)
 	}
 	return a
 }
 
-func decodeAnalyses(data []byte, lex *bm25.Lexicon) (a analyses, err error) {
-	const frame = len(analysesMagic) + 4
-	body := len(data) - 4
-	if body < frame || string(data[:len(analysesMagic)]) != analysesMagic {
-		return a, errAnalyses
+func (ix *Index) withoutAnalyses(err error) {
+	ix.log.Info("stored analyses are taken one by one", "file", ix.analysesPath(), "error", err)
+}
+
+func openAnalyses(path string) (a analyses, err error) {
+	r, err := openFlat(path, analysesMagic, analysesVersion)
+	if err != nil {
+		return a, err
 	}
-	if binary.LittleEndian.Uint32(data[len(analysesMagic):]) != analysisVersion {
-		return a, errOutdated
+	for i := range a.sizes {
+		a.sizes[i] = int64(r.number())
 	}
-	if crc32.Checksum(data[:body], analysesTable) != binary.LittleEndian.Uint32(data[body:]) {
-		return a, fmt.Errorf("%w: its checksum differs", errAnalyses)
+	a.from = r
+	sums := array[byte](r, 16*a.sizes[0])
+	a.place = make(map[[16]byte]int, len(sums)/16)
+	for i := range len(sums) / 16 {
+		a.place[[16]byte(sums[16*i:])] = i
 	}
-	r := reader{data: string(data[frame:body])}
-	n := r.count()
-	for range n {
-		lex.Add(r.text())
+	return a, nil
+}
+
+// has says whether the file names the tool with this sum.
+func (a *analyses) has(sum [16]byte) bool {
+	_, ok := a.place[sum]
+	return ok
+}
+
+// read takes in what openAnalyses left, with the lexicon that the terms are
+// numbered by. After an error it has nothing.
+func (a *analyses) read() (lex bm25.Lexicon, err error) {
+	if a.from == nil {
+		return lex, nil
 	}
-	a.terms = uint32(n)
-	n = r.count()
-	a.documents = make(map[[16]byte]string, n)
-	for range n {
-		if d := r.text(); len(d) >= 16 {
-			a.documents[[16]byte([]byte(d[:16]))] = d[16:]
+	r := a.from
+	documents, terms := a.sizes[0], a.sizes[1]
+	termEnds, termText := array[uint32](r, terms), array[byte](r, a.sizes[2])
+	ends, text := array[uint32](r, 2*documents), string(array[byte](r, a.sizes[5]))
+	twins := array[uint64](r, documents)
+	block := bm25.Block{
+		Sizes: array[uint32](r, documents), Lengths: array[uint32](r, bm25.MaxFields*documents),
+		Terms: array[uint32](r, a.sizes[3]), Masks: array[byte](r, a.sizes[3]), Counts: array[uint16](r, a.sizes[4]),
+	}
+	err = r.close()
+	if err == nil {
+		lex, err = bm25.NewLexicon(termText, termEnds)
+	}
+	if err == nil {
+		a.made, err = assembled(&block, uint32(terms), twins)
+	}
+	if err == nil {
+		err = addTexts(a.made, ends, text)
+	}
+	if err != nil {
+		*a = analyses{}
+		return bm25.Lexicon{}, err
+	}
+	return lex, nil
+}
+
+func assembled(b *bm25.Block, limit uint32, twins []uint64) ([]analysed, error) {
+	docs, err := b.Docs(limit)
+	if err != nil {
+		return nil, err
+	}
+	made := make([]analysed, len(docs))
+	for i := range docs {
+		made[i] = analysed{terms: docs[i], twin: twins[i]}
+	}
+	return made, nil
+}
+
+// addTexts cuts categories and inputs out of text.
+func addTexts(made []analysed, ends []uint32, text string) error {
+	start := uint32(0)
+	cut := func(end uint32) string {
+		if end < start || int(end) > len(text) {
+			start = math.MaxUint32
+			return ""
 		}
+		s := text[start:end]
+		start = end
+		return s
 	}
-	if lex.Len() != int(a.terms) {
-		return a, fmt.Errorf("%w: a term twice", errAnalyses)
+	for i := range made {
+		made[i].category, made[i].inputs = cut(ends[2*i]), cut(ends[2*i+1])
 	}
-	return a, r.end()
+	if int(start) != len(text) {
+		return fmt.Errorf("%w: its texts", errFlat)
+	}
+	return nil
 }
 
 // checkAnalyses reads a file of analyses to the end. One of another version
 // is sound.
 func checkAnalyses(path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
+	a, err := openAnalyses(path)
+	if err == nil {
+		_, err = a.read()
 	}
-	a, err := decodeAnalyses(data, new(bm25.Lexicon))
-	if err != nil && !errors.Is(err, errOutdated) {
-		return err
+	if errors.Is(err, errOutdated) {
+		return nil
 	}
-	for sum := range a.documents {
-		if _, _, ok := a.find(sum); !ok {
-			return fmt.Errorf("%w: document %x", errAnalyses, sum)
-		}
-	}
-	return nil
+	return err
 }
 
 // find returns the analysis of the tool with this sum.
-func (a analyses) find(sum [16]byte) (out analysed, embedded [textForms][32]byte, ok bool) {
-	d, ok := a.documents[sum]
-	if !ok || len(d) < 8+textForms*32 {
-		return out, embedded, false
+func (a *analyses) find(sum [16]byte) (*analysed, bool) {
+	i, ok := a.place[sum]
+	if !ok {
+		return nil, false
 	}
-	out.twin = binary.LittleEndian.Uint64([]byte(d[:8]))
-	for i := range embedded {
-		copy(embedded[i][:], d[8+32*i:])
-	}
-	r := reader{data: d[8+textForms*32:]}
-	out.category, out.inputs = clone(r.text()), clone(r.text())
-	terms, rest, err := bm25.DecodeNumbered([]byte(r.data), a.terms)
-	out.terms = terms
-	return out, embedded, err == nil && len(rest) == 0 && !r.bad
+	return &a.made[i], true
 }
 
 // entries makes the entries of those stored tools that the file has, by
 // server and place, on all processors: they need no lexicon.
-func (a analyses) entries(servers []store.Loaded) [][]*entry {
+func (a *analyses) entries(servers []store.Loaded) [][]*entry {
 	made := make([][]*entry, len(servers))
-	if len(a.documents) == 0 {
+	if len(a.made) == 0 {
 		return made
 	}
 	var next atomic.Int64
@@ -174,22 +214,24 @@ func (a analyses) entries(servers []store.Loaded) [][]*entry {
 	return made
 }
 
-func (a analyses) entriesOf(tools []store.Entry) []*entry {
+// entriesOf makes all entries of a server in two pieces.
+func (a *analyses) entriesOf(tools []store.Entry) []*entry {
 	made := make([]*entry, len(tools))
+	docs, entries := make([]document, len(tools)), make([]entry, len(tools))
 	for i := range tools {
-		found, embedded, ok := a.find(tools[i].Sum)
-		if !ok {
+		se := &tools[i]
+		found, ok := a.find(se.Sum)
+		if !ok || len(se.Texts) != textForms {
 			continue
 		}
-		if t, err := storedTool(&tools[i]); err == nil {
-			made[i] = &entry{doc: finishDocument(t, found, embedded), sum: tools[i].Sum}
+		if t, err := storedTool(se); err == nil {
+			docs[i] = finishDocument(t, *found, [textForms][32]byte(se.Texts))
+			entries[i] = entry{doc: &docs[i], sum: se.Sum}
+			made[i] = &entries[i]
 		}
 	}
 	return made
 }
-
-// clone copies a string out of the file, which would stay in memory.
-func clone(s string) string { return string([]byte(s)) }
 
 // saveAnalyses writes the file if much of the catalog is not in it.
 func (ix *Index) saveAnalyses() error {
@@ -202,11 +244,7 @@ func (ix *Index) saveAnalyses() error {
 	if ix.readOnly() || entries < analysesFrom || ix.unsaved*analysesShare < entries {
 		return nil
 	}
-	data := ix.encodeAnalyses(entries)
-	err := atomicfile.Write(ix.analysesPath(), func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	err := atomicfile.Write(ix.analysesPath(), ix.writeAnalyses)
 	if err != nil {
 		return fmt.Errorf("write analyses: %w", err)
 	}
@@ -214,40 +252,38 @@ func (ix *Index) saveAnalyses() error {
 	return nil
 }
 
-// encodeAnalyses leaves terms out that no tool has any more. The caller holds
+// writeAnalyses leaves terms out that no tool has any more. The caller holds
 // mu.
-func (ix *Index) encodeAnalyses(entries int) []byte {
-	lex := ix.lexicon.View()
-	number, used := ix.usedTerms()
-	w := writer{append(make([]byte, 0, 512*entries), analysesMagic...)}
-	w.data = binary.LittleEndian.AppendUint32(w.data, analysisVersion)
-	w.number(uint64(used))
+func (ix *Index) writeAnalyses(to io.Writer) error {
+	number, _ := ix.usedTerms()
+	terms, ends := ix.lexicon.View().Flat(func(id uint32) bool { return number[id] > 0 })
 	next := uint32(0)
 	for id, n := range number {
 		if n > 0 {
-			w.text(lex.Term(uint32(id)))
 			number[id] = next
 			next++
 		}
 	}
-	w.number(uint64(entries))
+	var sums, text []byte
+	var textEnds []uint32
+	var twins []uint64
+	var block bm25.Block
 	for _, sv := range ix.servers {
 		for _, e := range sv.entries {
-			w.text(string(e.numbered(number)))
+			sums = append(sums, e.sum[:]...)
+			for _, s := range []string{e.doc.category, e.doc.inputs} {
+				text = append(text, s...)
+				textEnds = append(textEnds, uint32(len(text)))
+			}
+			twins = append(twins, e.doc.twin)
+			block.Append(&e.doc.terms, func(id uint32) uint32 { return number[id] })
 		}
 	}
-	return binary.LittleEndian.AppendUint32(w.data, crc32.Checksum(w.data, analysesTable))
-}
-
-// numbered is one document of the file.
-func (e *entry) numbered(number []uint32) []byte {
-	d := e.doc
-	w := writer{append(make([]byte, 0, 512), e.sum[:]...)}
-	w.data = binary.LittleEndian.AppendUint64(w.data, d.twin)
-	for i := range d.embedded {
-		w.data = append(w.data, d.embedded[i][:]...)
-	}
-	w.text(d.category)
-	w.text(d.inputs)
-	return bm25.AppendNumbered(w.data, &d.terms, func(id uint32) uint32 { return number[id] })
+	return writeFlat(to, analysesMagic, analysesVersion, func(w *flatWriter) error {
+		return errors.Join(
+			w.numbers(uint32(len(twins)), uint32(len(ends)), uint32(len(terms))),
+			w.numbers(uint32(len(block.Terms)), uint32(len(block.Counts)), uint32(len(text))),
+			putArray(w, sums), putArray(w, ends), putArray(w, terms), putArray(w, textEnds), putArray(w, text), putArray(w, twins),
+			putArray(w, block.Sizes), putArray(w, block.Lengths), putArray(w, block.Terms), putArray(w, block.Masks), putArray(w, block.Counts))
+	})
 }

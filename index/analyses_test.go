@@ -2,11 +2,12 @@ package index
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"os"
+	"path/filepath"
 	"testing"
-
-	"github.com/tooldex/tooldex/index/bm25"
 )
 
 // TestAnalysesFile opens a large catalog with the file, with a damaged one
@@ -70,26 +71,44 @@ func dumped(t *testing.T, ix *Index) []byte {
 	return b.Bytes()
 }
 
+// FuzzAnalyses reads files whose checksums hold.
 func FuzzAnalyses(f *testing.F) {
 	ix := newIndex(f, Options{}, nil)
 	for i := range 3 {
 		replace(f, ix, fmt.Sprint("s", i), tool("a", "first"), tool("b_c", "second thing"))
 	}
-	f.Add(ix.encodeAnalyses(6))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := decodeAnalyses(data, new(bm25.Lexicon))
+	var file bytes.Buffer
+	if err := ix.writeAnalyses(&file); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file.Bytes()[:file.Len()-4])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		path := filepath.Join(t.TempDir(), "analyses")
+		data := binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, flatTable))
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := openAnalyses(path)
 		if err != nil {
 			return
 		}
-		for sum := range a.documents {
-			a.find(sum)
+		lex, err := a.read()
+		if err != nil {
+			return
+		}
+		terms := lex.View()
+		for sum := range a.place {
+			found, _ := a.find(sum)
+			for _, id := range found.terms.Terms {
+				_ = terms.Term(id)
+			}
 		}
 	})
 }
 
 func FuzzHead(f *testing.F) {
 	f.Add(encodeHead(&Tool{Server: "s", Name: "n", Tags: []string{"t"}, Examples: []Example{{"d", []byte("{}")}}, Hidden: true}))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(t *testing.T, data string) {
 		tool, err := decodeHead(data)
 		if err != nil {
 			return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tooldex/tooldex/index/store"
@@ -53,20 +54,36 @@ func (ix *Index) load(ctx context.Context) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if ix.store != nil {
-		loaded, c, err := ix.store.Load(ctx, nil2all(ix.ours()))
+		loaded, made, c, err := ix.read(ctx)
 		if err != nil {
 			ix.fail(err)
 		}
 		ix.counters = c
 		ix.generation = c.Generation
-		chosen := ix.chosen(loaded)
-		made := ix.readAnalyses().entries(chosen)
-		for i, sv := range chosen {
+		for i, sv := range loaded {
 			ix.adopt(ctx, sv, made[i])
 		}
 		ix.reloadMetrics(ctx)
 	}
 	ix.swap()
+}
+
+// read reads the stored servers that the configuration names, the store and
+// the file of analyses at the same time, and makes the entries of those tools
+// that the file has. The caller holds mu.
+func (ix *Index) read(ctx context.Context) ([]store.Loaded, [][]*entry, store.Counters, error) {
+	a := ix.openAnalyses()
+	var failed error
+	var reading sync.WaitGroup
+	reading.Go(func() { ix.lexicon, failed = a.read() })
+	loaded, c, err := ix.store.Load(ctx, nil2all(ix.ours()), a.has)
+	reading.Wait()
+	if failed != nil {
+		ix.withoutAnalyses(failed)
+		loaded, c, err = ix.store.Load(ctx, nil2all(ix.ours()), nil)
+	}
+	loaded = ix.chosen(loaded)
+	return loaded, a.entries(loaded), c, err
 }
 
 // ours are the names of the servers to load by key; nil means all.

@@ -132,7 +132,7 @@ func adoptAgain(t *testing.T, ix *Index) int {
 	for _, d := range ix.snapshot().docs {
 		before[d] = true
 	}
-	loaded, _, err := ix.store.Load(t.Context(), nil)
+	loaded, _, err := ix.store.Load(t.Context(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,13 +80,14 @@ func newDocument(t Tool, lex *bm25.Lexicon) *document {
 	}
 	a := analysed{terms: c.Doc(), twin: twinHash(&fields), inputs: inputsOf(t.Raw)}
 	a.category = cmp.Or(t.Category, categorizing().derive(&a.terms, lex.View()))
-	return finishDocument(t, a, textHashes(&t, p))
+	d := finishDocument(t, a, textHashes(&t, p))
+	return &d
 }
 
 // finishDocument makes the document of a tool and its analysis.
-func finishDocument(t Tool, a analysed, embedded [textForms][32]byte) *document {
+func finishDocument(t Tool, a analysed, embedded [textForms][32]byte) document {
 	t.Raw = nil
-	return &document{
+	return document{
 		tool:      t,
 		id:        t.ID(),
 		qualified: t.QualifiedName(),

@@ -22,7 +22,7 @@ var (
 
 // encodeHead writes what is resident of a tool: a version, its strings, then
 // its lists, lengths before contents, all numbers as unsigned varints.
-func encodeHead(t *Tool) []byte {
+func encodeHead(t *Tool) string {
 	w := writer{binary.AppendUvarint(make([]byte, 0, 256+len(t.Description)), headVersion)}
 	for _, s := range headStrings(t) {
 		w.text(*s)
@@ -40,7 +40,7 @@ func encodeHead(t *Tool) []byte {
 		hidden = 1
 	}
 	w.number(hidden)
-	return w.data
+	return string(w.data)
 }
 
 func headStrings(t *Tool) []*string {
@@ -51,10 +51,11 @@ func headLists(t *Tool) []*[]string {
 	return []*[]string{&t.Tags, &t.Phrases, &t.Teams, &t.Warnings}
 }
 
-// decodeHead reads a tool without Raw and FirstSeen.
-func decodeHead(data []byte) (Tool, error) {
+// decodeHead reads a tool without Raw and FirstSeen, whose strings are slices
+// of data.
+func decodeHead(data string) (Tool, error) {
 	var t Tool
-	r := reader{data: string(data)}
+	r := reader{data: data}
 	if r.number() != headVersion {
 		return t, errOutdated
 	}
@@ -184,7 +185,8 @@ func (ix *Index) entryOf(ctx context.Context, key store.Key, se store.Entry) (e 
 	ix.unsaved++
 	if v, n := binary.Uvarint(se.Terms); n > 0 && v == analysisVersion && len(se.Texts) == textForms {
 		if a, err := decodeAnalysis(se.Terms[n:], &ix.lexicon); err == nil {
-			return &entry{doc: finishDocument(t, a, [textForms][32]byte(se.Texts)), sum: se.Sum}, false, nil
+			d := finishDocument(t, a, [textForms][32]byte(se.Texts))
+			return &entry{doc: &d, sum: se.Sum}, false, nil
 		}
 	}
 	t.Raw, err = ix.store.Raw(ctx, key, se.ID)

@@ -2,6 +2,7 @@ package bm25
 
 import (
 	"bytes"
+	"fmt"
 	"hash/maphash"
 	"sync/atomic"
 )
@@ -20,6 +21,45 @@ type Lexicon struct {
 type View struct{ l Lexicon }
 
 var hashSeed = maphash.MakeSeed()
+
+// NewLexicon numbers terms that lie end to end in text, by their ends in it.
+// Both are kept. A term that is there twice is refused.
+func NewLexicon(text []byte, ends []uint32) (Lexicon, error) {
+	start, size := uint32(0), 1024
+	for _, end := range ends {
+		if end < start || int(end) > len(text) {
+			return Lexicon{}, fmt.Errorf("restore terms: %w", errMalformed)
+		}
+		start = end
+	}
+	for size < 2*(len(ends)+1) {
+		size *= 2
+	}
+	l := Lexicon{text: text[:start:start], table: make([]uint32, size)}
+	for i := range ends {
+		l.ends = ends[: i+1 : i+1]
+		term := l.term(uint32(i))
+		l.ends = ends[:i]
+		_, slot, twice := l.find(term)
+		if twice {
+			return Lexicon{}, fmt.Errorf("restore terms: %w: %q twice", errMalformed, term)
+		}
+		l.table[slot] = uint32(i) + 1
+	}
+	l.ends = ends[:len(ends):len(ends)]
+	return l, nil
+}
+
+// Flat is what NewLexicon takes, for those terms that keep chooses.
+func (v View) Flat(keep func(id uint32) bool) (text []byte, ends []uint32) {
+	for id := range uint32(len(v.l.ends)) {
+		if keep(id) {
+			text = append(text, v.l.term(id)...)
+			ends = append(ends, uint32(len(text)))
+		}
+	}
+	return text, ends
+}
 
 // Add returns the number of term, giving it one if need be.
 func (l *Lexicon) Add(term string) uint32 {

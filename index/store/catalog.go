@@ -46,7 +46,7 @@ type Entry struct {
 	ID        ID
 	Sum       [16]byte   // identifies Head and Raw together
 	Texts     [][32]byte // hashes of the texts whose vectors the tool needs, at most 255
-	Head      []byte     // what is resident of the tool, the caller's encoding
+	Head      string     // what is resident of the tool, the caller's encoding
 	Terms     []byte     // the analysis of the tool, nil if it is not stored or damaged
 	Raw       []byte     // the tool object; Load leaves it nil
 	FirstSeen time.Time  // when the tool was first seen; a stored time wins
@@ -254,10 +254,10 @@ func (e *Entry) frame() []byte {
 	return append(p, e.Head...)
 }
 
-// unframe reads the payload of an h record; Head aliases p.
-func (e *Entry) unframe(p []byte) bool {
+// unframe reads the payload of an h record, but for its head.
+func (e *Entry) unframe(p []byte) (head []byte, ok bool) {
 	if len(p) < 17 || len(p) < 17+32*int(p[16]) {
-		return false
+		return nil, false
 	}
 	e.Sum = [16]byte(p)
 	n := int(p[16])
@@ -265,8 +265,7 @@ func (e *Entry) unframe(p []byte) bool {
 	for i := range e.Texts {
 		e.Texts[i] = [32]byte(p[17+32*i:])
 	}
-	e.Head = p[17+32*n:]
-	return true
+	return p[17+32*n:], true
 }
 
 // Raw returns the stored object of a tool, nil if there is none. One that is

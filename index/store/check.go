@@ -99,7 +99,8 @@ func sound(name string, k, p []byte) bool {
 func soundTool(kind byte, p []byte) bool {
 	switch kind {
 	case 'h':
-		return new(Entry).unframe(p)
+		_, ok := new(Entry).unframe(p)
+		return ok
 	case 'f':
 		return len(p) == 8
 	}

@@ -123,7 +123,7 @@ func readAll(t *testing.T, s *Store, k Key) {
 	}
 	for _, e := range load(t, s, k).Tools {
 		w := want[e.ID]
-		if !bytes.Equal(e.Head, w.Head) || e.Terms != nil && !bytes.Equal(e.Terms, w.Terms) {
+		if e.Head != w.Head || e.Terms != nil && !bytes.Equal(e.Terms, w.Terms) {
 			t.Errorf("tool %x reads as %q, %q", e.ID, e.Head, e.Terms)
 		}
 		if raw, err := s.Raw(t.Context(), k, e.ID); raw != nil && !bytes.Equal(raw, w.Raw) || err != nil && !errors.Is(err, ErrDamaged) {
@@ -260,7 +260,7 @@ func survive(t *testing.T, dir string, k Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Load(t.Context(), nil); err != nil {
+	if _, _, err := s.Load(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err = s.Replace(t.Context(), whole(Server{Key: k, Name: "a"}, entries(3, "")))
@@ -280,7 +280,7 @@ func survive(t *testing.T, dir string, k Key) {
 // differs is an error.
 func complete(t *testing.T, s *Store, k Key) bool {
 	t.Helper()
-	loaded, _, err := s.Load(t.Context(), nil)
+	loaded, _, err := s.Load(t.Context(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, _, err := s.Load(t.Context(), nil)
+	loaded, _, err := s.Load(t.Context(), nil, nil)
 	if err != nil || len(loaded) != 1 || len(loaded[0].Tools) != 3 {
 		t.Fatalf("after the upgrade: %+v, %v", loaded, err)
 	}

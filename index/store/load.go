@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -24,9 +25,10 @@ type Loaded struct {
 }
 
 // Load reads the tools of those servers that want chooses (nil: all), each as
-// one transaction left it. Heads and analyses are slices of a few large
-// buffers. Damaged values are left out and noted.
-func (s *Store) Load(ctx context.Context, want func(Server) bool) ([]Loaded, Counters, error) {
+// one transaction left it, without the Terms of tools whose Sum the caller has
+// already (nil: none). Heads and analyses are slices of a few large buffers.
+// Damaged values are left out and noted.
+func (s *Store) Load(ctx context.Context, want func(Server) bool, has func(sum [16]byte) bool) ([]Loaded, Counters, error) {
 	all, c, err := s.Servers(ctx)
 	if err != nil {
 		return nil, c, err
@@ -37,7 +39,7 @@ func (s *Store) Load(ctx context.Context, want func(Server) bool) ([]Loaded, Cou
 			out = append(out, Loaded{Server: sv})
 		}
 	}
-	l := loader{store: s, servers: out}
+	l := loader{store: s, servers: out, has: has}
 	for l.at < len(l.servers) {
 		err := s.view(ctx, s.o.ReadWait, l.step)
 		if errors.Is(err, errChanged) {
@@ -71,9 +73,11 @@ func (s *Store) noteDamage(servers []Loaded) {
 type loader struct {
 	store   *Store
 	servers []Loaded
+	has     func(sum [16]byte) bool
 	at      int // server being read
 	from    []byte
 	retries int
+	heads   buffer
 }
 
 // step reads until the slice is used up or all is read.
@@ -113,7 +117,7 @@ func (l *loader) server(tx *bbolt.Tx, sv *Loaded, deadline time.Time) (done bool
 	c := tools.Cursor()
 	terms := follower{bucket: in(tx, "terms")}
 	first := follower{bucket: tools}
-	buf := new(buffer)
+	key := toolKey('f', sv.Key, ID{})
 	from := prefix
 	if l.from != nil {
 		from = l.from
@@ -128,37 +132,39 @@ func (l *loader) server(tx *bbolt.Tx, sv *Loaded, deadline time.Time) (done bool
 			return false, nil
 		}
 		e := Entry{ID: idOf(k)}
-		head, ok := tools.unseal(k, v)
-		if !ok || !e.unframe(head) {
+		p, _ := tools.unseal(k, v) // what is damaged does not unframe
+		head, ok := e.unframe(p)
+		if !ok {
 			sv.Lost = append(sv.Lost, e.ID)
 			continue
 		}
-		e.Head = buf.keep(e.Head)
-		analysis, _ := terms.at(k[1:])
-		seen, _ := first.at(toolKey('f', sv.Key, e.ID))
+		e.Head = l.heads.keep(head)
+		if l.has == nil || !l.has(e.Sum) {
+			analysis, _ := terms.at(k[1:])
+			e.Terms = bytes.Clone(analysis)
+		}
+		copy(key[1:], k[1:])
+		seen, _ := first.at(key)
 		if seen == nil {
 			sv.Dates++
 		}
-		e.Terms, e.FirstSeen = buf.keep(analysis), decodeTime(seen)
+		e.FirstSeen = decodeTime(seen)
 		sv.Tools = append(sv.Tools, e)
 	}
 	return true, nil
 }
 
 // A buffer copies values out of a transaction into large pieces.
-type buffer struct{ free []byte }
+type buffer struct{ strings.Builder }
 
-func (b *buffer) keep(p []byte) []byte {
-	if p == nil {
-		return nil
+func (b *buffer) keep(p []byte) string {
+	if b.Cap()-b.Len() < len(p) {
+		b.Builder = strings.Builder{}
+		b.Grow(max(len(p), 256<<10))
 	}
-	if len(b.free) < len(p) {
-		b.free = make([]byte, max(len(p), 256<<10))
-	}
-	n := copy(b.free, p)
-	kept := b.free[:n:n]
-	b.free = b.free[n:]
-	return kept
+	from := b.Len()
+	b.Write(p)
+	return b.String()[from:]
 }
 
 // A follower reads keys of a bucket in ascending order without seeking for

@@ -79,7 +79,7 @@ func TestManyProcesses(t *testing.T) {
 
 // oneState asserts that all tools that are read are of one version.
 func oneState(t *testing.T, s *Store) {
-	all, _, err := s.Load(t.Context(), nil)
+	all, _, err := s.Load(t.Context(), nil, nil)
 	if err != nil {
 		t.Error(err)
 		return
@@ -87,8 +87,8 @@ func oneState(t *testing.T, s *Store) {
 	for _, sv := range all {
 		versions := make(map[string]bool)
 		for _, e := range sv.Tools {
-			versions[strings.SplitAfterN(string(e.Head), "-", 2)[1][4:]] = true
-			if strings.TrimPrefix(string(e.Head), "head ") != strings.TrimPrefix(string(e.Terms), "terms ") {
+			versions[strings.SplitAfterN(e.Head, "-", 2)[1][4:]] = true
+			if strings.TrimPrefix(e.Head, "head ") != strings.TrimPrefix(string(e.Terms), "terms ") {
 				t.Errorf("head %q beside terms %q", e.Head, e.Terms)
 			}
 		}

@@ -44,7 +44,7 @@ func entries(n int, version string) []Entry {
 		sum := sha256.Sum256([]byte(name + version))
 		es[i] = Entry{
 			ID: ID(id[:6]), Sum: [16]byte(sum[:16]), Texts: [][32]byte{sum},
-			Head: []byte("head " + name + version), Terms: []byte("terms " + name + version),
+			Head: "head " + name + version, Terms: []byte("terms " + name + version),
 			Raw: []byte(`{"name":"` + name + `","v":"` + version + `"}`), FirstSeen: day,
 		}
 	}
@@ -69,7 +69,7 @@ func whole(sv Server, es []Entry) Change {
 // load returns the one stored server of this key.
 func load(t testing.TB, s *Store, k Key) Loaded {
 	t.Helper()
-	got, _, err := s.Load(t.Context(), func(sv Server) bool { return sv.Key == k })
+	got, _, err := s.Load(t.Context(), func(sv Server) bool { return sv.Key == k }, nil)
 	if err != nil || len(got) != 1 {
 		t.Fatalf("Load: %d servers, %v", len(got), err)
 	}
@@ -143,7 +143,7 @@ func TestReplaceWritesTheDifference(t *testing.T) {
 
 func changed(e Entry) Entry {
 	e.Sum[0] ^= 1
-	e.Head, e.Terms, e.Raw = []byte("new head"), []byte("new terms"), []byte(`{}`)
+	e.Head, e.Terms, e.Raw = "new head", []byte("new terms"), []byte(`{}`)
 	return e
 }
 
@@ -251,7 +251,7 @@ func TestReplaceByDelta(t *testing.T) {
 	if diff := cmp.Diff([]Ref{{k, es[1].ID}}, missing); diff != "" || err != nil {
 		t.Errorf("missing (-want +got):\n%s%v", diff, err)
 	}
-	if got := load(t, s, k).Tools; len(got) != 2 || string(got[1].Head) != "new head" {
+	if got := load(t, s, k).Tools; len(got) != 2 || got[1].Head != "new head" {
 		t.Errorf("after a whole change: %+v", got)
 	}
 }
@@ -380,7 +380,9 @@ func FuzzUnframe(f *testing.F) {
 	f.Add(make([]byte, 17))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var e Entry
-		if e.unframe(data) && string(e.frame()) != string(data) {
+		head, ok := e.unframe(data)
+		e.Head = string(head)
+		if ok && string(e.frame()) != string(data) {
 			t.Errorf("%x reads back as %x", data, e.frame())
 		}
 	})

@@ -208,9 +208,9 @@ func countVectors(tx *bbolt.Tx) (needed, unneeded int) {
 // neededTexts are the texts that the stored tools name.
 func neededTexts(tx *bbolt.Tx) map[[32]byte]bool {
 	texts := make(map[[32]byte]bool)
-	in(tx, "tools").each([]byte("h"), func(_, p []byte, whole bool) bool {
+	in(tx, "tools").each([]byte("h"), func(_, p []byte, _ bool) bool {
 		var e Entry
-		if whole && e.unframe(p) {
+		if _, ok := e.unframe(p); ok {
 			for _, t := range e.Texts {
 				texts[t] = true
 			}
