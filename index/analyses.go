@@ -225,7 +225,7 @@ func (a *analyses) entriesOf(tools []store.Entry) []*entry {
 			continue
 		}
 		if t, err := storedTool(se); err == nil {
-			docs[i] = finishDocument(t, *found, [textForms][32]byte(se.Texts))
+			docs[i] = storedDocument(t, se, *found)
 			entries[i] = entry{doc: &docs[i], sum: se.Sum}
 			made[i] = &entries[i]
 		}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -164,13 +165,14 @@ func (ix *Index) adopt(ctx context.Context, sv store.Loaded, made []*entry) {
 
 // known is the entry that memory has of a stored tool.
 func (ix *Index) known(old *server, se store.Entry) *entry {
-	id := fmt.Sprintf("%x", se.ID)
-	if old != nil {
-		if e := old.entries[id]; e != nil && e.sum == se.Sum {
-			return e
-		}
-		ix.raws.forget(id)
+	if old == nil {
+		return nil
 	}
+	id := hex.EncodeToString(se.ID[:])
+	if e := old.entries[id]; e != nil && e.sum == se.Sum {
+		return e
+	}
+	ix.raws.forget(id)
 	return nil
 }
 

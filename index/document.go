@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tooldex/tooldex/index/analysis"
@@ -37,7 +38,7 @@ type document struct {
 	tool      Tool   // without Raw; FirstSeen set
 	id        string // 12 hex digits
 	qualified string
-	folded    string // the description, as DescriptionContains compares
+	folding   atomic.Pointer[string] // see folded
 	embedded  [textForms][32]byte
 	analysed
 }
@@ -80,21 +81,20 @@ func newDocument(t Tool, lex *bm25.Lexicon) *document {
 	}
 	a := analysed{terms: c.Doc(), twin: twinHash(&fields), inputs: inputsOf(t.Raw)}
 	a.category = cmp.Or(t.Category, categorizing().derive(&a.terms, lex.View()))
-	d := finishDocument(t, a, textHashes(&t, p))
-	return &d
+	d := &document{tool: t, id: t.ID(), qualified: t.QualifiedName(), embedded: textHashes(&t, p), analysed: a}
+	d.tool.Raw = nil
+	return d
 }
 
-// finishDocument makes the document of a tool and its analysis.
-func finishDocument(t Tool, a analysed, embedded [textForms][32]byte) document {
-	t.Raw = nil
-	return document{
-		tool:      t,
-		id:        t.ID(),
-		qualified: t.QualifiedName(),
-		folded:    analysis.Fold(t.Description),
-		embedded:  embedded,
-		analysed:  a,
+// folded is the description as DescriptionContains compares it. It is made
+// when it is first asked for, which in many catalogs is never.
+func (d *document) folded() string {
+	if f := d.folding.Load(); f != nil {
+		return *f
 	}
+	f := analysis.Fold(d.tool.Description)
+	d.folding.Store(&f)
+	return f
 }
 
 func inputsOf(tool json.RawMessage) string {

@@ -60,7 +60,7 @@ func (s *snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
 func (s *snapshot) keepMatching(set *bitset.BitSet, f *Filter) {
 	if f.DescriptionContains != "" {
 		needle := analysis.Fold(f.DescriptionContains)
-		s.keepParallel(set, func(d *document) bool { return strings.Contains(d.folded, needle) })
+		s.keepParallel(set, func(d *document) bool { return strings.Contains(d.folded(), needle) })
 	}
 	if f.NamePattern != nil {
 		s.keepParallel(set, func(d *document) bool { return f.NamePattern.MatchString(d.tool.Name) })

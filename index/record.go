@@ -175,6 +175,13 @@ func storedTool(se *store.Entry) (Tool, error) {
 	return t, err
 }
 
+// storedDocument is the document of a stored tool and its analysis.
+func storedDocument(t Tool, se *store.Entry, a analysed) document {
+	names := hex.EncodeToString(se.ID[:]) + t.QualifiedName() // one piece of memory
+	id := 2 * len(se.ID)
+	return document{tool: t, id: names[:id], qualified: names[id:], embedded: [textForms][32]byte(se.Texts), analysed: a}
+}
+
 // entryOf makes an entry of what is stored. An analysis that cannot be used
 // is made again of the tool's object. The caller holds mu.
 func (ix *Index) entryOf(ctx context.Context, key store.Key, se store.Entry) (e *entry, outdated bool, err error) {
@@ -185,7 +192,7 @@ func (ix *Index) entryOf(ctx context.Context, key store.Key, se store.Entry) (e 
 	ix.unsaved++
 	if v, n := binary.Uvarint(se.Terms); n > 0 && v == analysisVersion && len(se.Texts) == textForms {
 		if a, err := decodeAnalysis(se.Terms[n:], &ix.lexicon); err == nil {
-			d := finishDocument(t, a, [textForms][32]byte(se.Texts))
+			d := storedDocument(t, &se, a)
 			return &entry{doc: &d, sum: se.Sum}, false, nil
 		}
 	}
