@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -113,7 +114,11 @@ func BenchmarkSearch(b *testing.B) {
 			{"hybrid", Query{Mode: Hybrid}},
 			{"hybrid/server", Query{Filter: Filter{Servers: []string{"server7", "server8"}}}},
 			{"hybrid/name_pattern", Query{Filter: Filter{NamePattern: regexp.MustCompile("w.*b1")}}},
+			{"hybrid/name_pattern_alternation", Query{Filter: Filter{NamePattern: regexp.MustCompile("^(wb|wcd)|(?i:E_W)[f-h]|77$")}}},
+			{"hybrid/name_pattern_no_literal", Query{Filter: Filter{NamePattern: regexp.MustCompile(`^[a-e]*w[a-z]{3,6}_\w+\d{2,4}$`)}}},
 			{"hybrid/description_contains", Query{Filter: Filter{DescriptionContains: "WBCF"}}},
+			{"hybrid/description_contains_often", Query{Filter: Filter{DescriptionContains: "WH"}}},
+			{"hybrid/description_contains_never", Query{Filter: Filter{DescriptionContains: "wbcfzz unheard-of"}}},
 		} {
 			b.Run(fmt.Sprintf("%s/tools=%d", c.name, n), func(b *testing.B) {
 				ix := benchIndex(b, n)
@@ -147,8 +152,10 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Run(fmt.Sprint("tools=", n), func(b *testing.B) {
 			ix := benchIndex(b, n)
 			s := ix.snapshot()
+			shuffled := slices.Clone(s.docs)
+			rand.New(rand.NewPCG(3, 4)).Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 			for b.Loop() {
-				docs := append([]*document(nil), s.docs...)
+				docs := slices.Clone(shuffled)
 				newSnapshot(corpus{docs: docs, lexicon: s.lexicon, params: s.params, threshold: defaultThreshold})
 			}
 		})

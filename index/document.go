@@ -10,7 +10,6 @@ import (
 	"hash/fnv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tooldex/tooldex/index/analysis"
@@ -38,7 +37,6 @@ type document struct {
 	tool      Tool   // without Raw; FirstSeen set
 	id        string // 12 hex digits
 	qualified string
-	folding   atomic.Pointer[string] // see folded
 	embedded  [textForms][32]byte
 	analysed
 }
@@ -84,17 +82,6 @@ func newDocument(t Tool, lex *bm25.Lexicon) *document {
 	d := &document{tool: t, id: t.ID(), qualified: t.QualifiedName(), embedded: textHashes(&t, p), analysed: a}
 	d.tool.Raw = nil
 	return d
-}
-
-// folded is the description as DescriptionContains compares it. It is made
-// when it is first asked for, which in many catalogs is never.
-func (d *document) folded() string {
-	if f := d.folding.Load(); f != nil {
-		return *f
-	}
-	f := analysis.Fold(d.tool.Description)
-	d.folding.Store(&f)
-	return f
 }
 
 func inputsOf(tool json.RawMessage) string {

@@ -46,10 +46,10 @@ func (s *snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
 		set.InPlaceDifference(s.labelled(byTag, f.ExcludeTags))
 	}
 	if f.HasExamples {
-		s.keep(set, func(d *document) bool { return len(d.tool.Examples) > 0 })
+		s.keep(set, func(doc uint) bool { return len(s.docs[doc].tool.Examples) > 0 })
 	}
 	if f.Scope != nil {
-		s.keep(set, func(d *document) bool { return f.Scope(&d.tool) })
+		s.keep(set, func(doc uint) bool { return f.Scope(&s.docs[doc].tool) })
 	}
 	s.keepMatching(set, f)
 	return set, int(set.Count())
@@ -58,58 +58,62 @@ func (s *snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
 // keepMatching applies the patterns, last and in parallel: they are the dear
 // ones.
 func (s *snapshot) keepMatching(set *bitset.BitSet, f *Filter) {
-	if f.DescriptionContains != "" {
-		needle := analysis.Fold(f.DescriptionContains)
-		s.keepParallel(set, func(d *document) bool { return strings.Contains(d.folded(), needle) })
-	}
 	if f.NamePattern != nil {
-		s.keepParallel(set, func(d *document) bool { return f.NamePattern.MatchString(d.tool.Name) })
+		s.keepParallel(set, func() func(uint) bool {
+			a := newAutomaton(f.NamePattern)
+			return func(doc uint) bool { return a.match(s.names.of(doc)) }
+		})
+	}
+	if f.DescriptionContains != "" {
+		descriptions, n := s.descriptions(), newNeedle(analysis.Fold(f.DescriptionContains))
+		contains := func(doc uint) bool { return descriptions.contains(doc, n) }
+		s.keepParallel(set, func() func(uint) bool { return contains })
 	}
 }
 
 // keepLabels keeps the documents that have any of the labels; no labels keep
 // all.
-func (s *snapshot) keepLabels(set *bitset.BitSet, kind facetKind, labels []string) {
+func (s *snapshot) keepLabels(set *bitset.BitSet, f facet, labels []string) {
 	if len(labels) > 0 {
-		set.InPlaceIntersection(s.labelled(kind, labels))
+		set.InPlaceIntersection(s.labelled(f, labels))
 	}
 }
 
-func (s *snapshot) labelled(kind facetKind, labels []string) *bitset.BitSet {
+func (s *snapshot) labelled(f facet, labels []string) *bitset.BitSet {
 	set := bitset.New(uint(len(s.docs)))
 	for _, l := range labels {
-		for _, d := range s.facets[facet{kind, analysis.Fold(strings.TrimSpace(l))}] {
+		for _, d := range s.facets[f]().of(l) {
 			set.Set(uint(d))
 		}
 	}
 	return set
 }
 
-func (s *snapshot) keep(set *bitset.BitSet, ok func(*document) bool) {
+func (s *snapshot) keep(set *bitset.BitSet, ok func(doc uint) bool) {
 	s.keepRange(set, 0, uint(len(s.docs)), ok)
 }
 
-func (s *snapshot) keepRange(set *bitset.BitSet, from, to uint, ok func(*document) bool) {
+func (s *snapshot) keepRange(set *bitset.BitSet, from, to uint, ok func(doc uint) bool) {
 	for i, found := set.NextSet(from); found && i < to; i, found = set.NextSet(i + 1) {
-		if !ok(s.docs[i]) {
+		if !ok(i) {
 			set.Clear(i)
 		}
 	}
 }
 
 // keepParallel is keep over parts of whole words of the bitmap, so that no two
-// goroutines write the same one.
-func (s *snapshot) keepParallel(set *bitset.BitSet, ok func(*document) bool) {
+// goroutines write the same one. Each calls maker for a function of its own.
+func (s *snapshot) keepParallel(set *bitset.BitSet, maker func() func(doc uint) bool) {
 	n := uint(len(s.docs))
 	parts := uint(min(4, runtime.GOMAXPROCS(0)))
 	if n < parallelFrom || parts < 2 {
-		s.keep(set, ok)
+		s.keep(set, maker())
 		return
 	}
 	size := (n/parts/64 + 1) * 64
 	var wg sync.WaitGroup
 	for from := uint(0); from < n; from += size {
-		wg.Go(func() { s.keepRange(set, from, min(from+size, n), ok) })
+		wg.Go(func() { s.keepRange(set, from, min(from+size, n), maker()) })
 	}
 	wg.Wait()
 }

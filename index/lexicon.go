@@ -56,10 +56,10 @@ func (ix *Index) usedTerms() (mark []uint32, used int) {
 // renumbered is the document with other numbers for its terms, in the same
 // order.
 func (d *document) renumbered(number []uint32) *document {
-	c := &document{tool: d.tool, id: d.id, qualified: d.qualified, embedded: d.embedded, analysed: d.analysed}
+	c := *d
 	c.terms.Terms = make([]uint32, len(d.terms.Terms))
 	for i, id := range d.terms.Terms {
 		c.terms.Terms[i] = number[id]
 	}
-	return c
+	return &c
 }

@@ -41,7 +41,7 @@ func (s *snapshot) resolveLevel(name string, scope func(*Tool) bool) (docs []uin
 		func() []uint32 { return s.qualified(name) },
 		func() []uint32 { return s.withID(name) },
 		func() []uint32 { return s.spelled(name) },
-		bareLevel: func() []uint32 { return s.names[name] },
+		bareLevel: func() []uint32 { return s.names.find(name) },
 	}
 	for i, find := range levels {
 		if docs = s.see(find(), scope); len(docs) > 0 {
@@ -68,7 +68,7 @@ func (s *snapshot) see(docs []uint32, scope func(*Tool) bool) []uint32 {
 // qualified finds the tools whose qualified name is name.
 func (s *snapshot) qualified(name string) []uint32 {
 	out := s.split(name, "/")
-	for _, d := range s.names[name] {
+	for _, d := range s.names.find(name) {
 		if s.docs[d].tool.Server == "" {
 			out = append(out, d)
 		}
@@ -88,15 +88,15 @@ func (s *snapshot) spelled(name string) []uint32 {
 // split finds the tools whose server and name are the two sides of sep, at
 // any place where name has it.
 func (s *snapshot) split(name, sep string) []uint32 {
-	if len(name) > s.longestServer+len(sep)+s.longestName {
+	if len(name) > s.names.longestServer+len(sep)+s.names.longest {
 		return nil
 	}
 	var out []uint32
-	for i := 1; i < len(name) && i <= s.longestServer; i++ {
+	for i := 1; i < len(name) && i <= s.names.longestServer; i++ {
 		if !strings.HasPrefix(name[i:], sep) {
 			continue
 		}
-		for _, d := range s.names[name[i+len(sep):]] {
+		for _, d := range s.names.find(name[i+len(sep):]) {
 			if s.docs[d].tool.Server == name[:i] {
 				out = append(out, d)
 			}
@@ -146,7 +146,7 @@ func (s *snapshot) named(word string, scope func(*Tool) bool, n *naming) {
 		return
 	}
 	if compound(word) {
-		n.docs = append(n.docs, s.see(s.names[word], scope)...)
+		n.docs = append(n.docs, s.see(s.names.find(word), scope)...)
 	}
 }
 

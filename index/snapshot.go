@@ -2,13 +2,13 @@ package index
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/bits-and-blooms/bitset"
 
-	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
 )
 
@@ -26,14 +26,30 @@ type snapshot struct {
 	lexicon bm25.View
 	lexical *bm25.Index
 
-	longestServer, longestName int // in bytes
-
-	names  map[string][]uint32 // documents by bare name
-	byName func() []uint32     // documents in order of name, then qualified name; sorted when first asked for
-	facets map[facet][]uint32  // documents by label
+	names *nameTable
+	onDemand
 
 	spaces  []*space // whose vectors may answer, the serving one first
 	waiting string   // why the vectors that were asked for are not among them
+}
+
+// onDemand is what is made of the documents when it is first asked for.
+type onDemand struct {
+	byName       func() []uint32 // documents in order of name, then qualified name
+	descriptions func() *strip   // folded
+	facets       [facets]func() *grouping
+}
+
+// newOnDemand is a function of docs, not a method of the snapshot, so that
+// the snapshots with other parameters or vectors that share what it makes do
+// not keep the first one.
+func newOnDemand(docs []*document) (o onDemand) {
+	o.byName = sync.OnceValue(func() []uint32 { return sortNames(docs) })
+	o.descriptions = sync.OnceValue(func() *strip { return foldDescriptions(docs) })
+	for f := range o.facets {
+		o.facets[f] = sync.OnceValue(func() *grouping { return groupBy(docs, facet(f)) })
+	}
+	return o
 }
 
 // A corpus is what a snapshot is made of.
@@ -51,19 +67,39 @@ func newSnapshot(c corpus) *snapshot {
 		generation: c.generation,
 		params:     c.params,
 		threshold:  c.threshold,
-		docs:       c.docs,
+		docs:       sortDocuments(c.docs),
 		lexicon:    c.lexicon,
+		onDemand:   newOnDemand(c.docs),
 	}
-	slices.SortFunc(s.docs, func(a, b *document) int {
-		return cmp.Or(strings.Compare(a.id, b.id), strings.Compare(a.qualified, b.qualified))
-	})
 	s.numberServers()
 	var wg sync.WaitGroup
 	wg.Go(s.indexTerms)
-	wg.Go(s.indexFacets)
-	s.indexNames()
+	s.names = newNameTable(s.docs)
 	wg.Wait()
 	return s
+}
+
+// sortDocuments sorts docs in place by id, most of them without looking at
+// more of a document than the eight digits that are read once.
+func sortDocuments(docs []*document) []*document {
+	type keyed struct {
+		digits uint64
+		*document
+	}
+	all := make([]keyed, len(docs))
+	for i, d := range docs {
+		all[i] = keyed{binary.BigEndian.Uint64([]byte(d.id)), d}
+	}
+	slices.SortFunc(all, func(a, b keyed) int {
+		if a.digits != b.digits {
+			return cmp.Compare(a.digits, b.digits)
+		}
+		return cmp.Or(strings.Compare(a.id, b.id), strings.Compare(a.qualified, b.qualified))
+	})
+	for i, k := range all {
+		docs[i] = k.document
+	}
+	return docs
 }
 
 // withParams is the snapshot with other parameters.
@@ -79,35 +115,6 @@ func (s *snapshot) withSpaces(spaces ...*space) *snapshot {
 	t := *s
 	t.spaces = spaces
 	return &t
-}
-
-func (s *snapshot) numberServers() {
-	number := map[string]uint32{}
-	for _, d := range s.docs {
-		if d.tool.Server != "" {
-			number[d.tool.Server] = 0
-		}
-	}
-	for name := range number {
-		s.servers = append(s.servers, name)
-	}
-	slices.Sort(s.servers)
-	for i, name := range s.servers {
-		number[name] = uint32(i)
-	}
-	s.server = make([]uint32, len(s.docs))
-	s.tools = make([][]uint32, len(s.servers))
-	next := uint32(len(s.servers))
-	for i, d := range s.docs {
-		if d.tool.Server == "" {
-			s.server[i] = next
-			next++
-			continue
-		}
-		n := number[d.tool.Server]
-		s.server[i] = n
-		s.tools[n] = append(s.tools[n], uint32(i))
-	}
 }
 
 func (s *snapshot) indexTerms() {
@@ -128,69 +135,16 @@ func lexicalParams(p Params) bm25.Params {
 	return out
 }
 
-func (s *snapshot) indexNames() {
-	s.names = make(map[string][]uint32, len(s.docs))
-	for i, d := range s.docs {
-		s.names[d.tool.Name] = append(s.names[d.tool.Name], uint32(i))
-		s.longestServer = max(s.longestServer, len(d.tool.Server))
-		s.longestName = max(s.longestName, len(d.tool.Name))
-	}
-	s.byName = sync.OnceValue(s.sortNames)
-}
-
-func (s *snapshot) sortNames() []uint32 {
-	docs := make([]uint32, len(s.docs))
+func sortNames(all []*document) []uint32 {
+	docs := make([]uint32, len(all))
 	for i := range docs {
 		docs[i] = uint32(i)
 	}
 	slices.SortFunc(docs, func(a, b uint32) int {
-		x, y := s.docs[a], s.docs[b]
+		x, y := all[a], all[b]
 		return cmp.Or(strings.Compare(x.tool.Name, y.tool.Name), strings.Compare(x.qualified, y.qualified), cmp.Compare(a, b))
 	})
 	return docs
-}
-
-// A facet is one label that filters match whole and without case.
-type facet struct {
-	kind  facetKind
-	value string // folded
-}
-
-type facetKind uint8
-
-const (
-	byTag facetKind = iota
-	byServer
-	byCategory
-	byVisibility
-	byTeam
-	byIntegration
-)
-
-func (s *snapshot) indexFacets() {
-	s.facets = map[facet][]uint32{}
-	folded := map[string]string{}
-	add := func(doc int, kind facetKind, value string) {
-		v, ok := folded[value]
-		if !ok {
-			v = analysis.Fold(strings.TrimSpace(value))
-			folded[value] = v
-		}
-		s.facets[facet{kind, v}] = append(s.facets[facet{kind, v}], uint32(doc))
-	}
-	for i, d := range s.docs {
-		t := &d.tool
-		for _, tag := range t.Tags {
-			add(i, byTag, tag)
-		}
-		for _, team := range t.Teams {
-			add(i, byTeam, team)
-		}
-		add(i, byServer, t.Server)
-		add(i, byCategory, d.category)
-		add(i, byVisibility, cmp.Or(t.Visibility, "public"))
-		add(i, byIntegration, cmp.Or(t.Integration, "MCP"))
-	}
 }
 
 // find returns the number of the first document with this id.

@@ -1,0 +1,143 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tooldex/tooldex/index/analysis"
+)
+
+// A facet is a kind of label that filters match whole and without case.
+type facet uint8
+
+const (
+	byTag facet = iota
+	byServer
+	byCategory
+	byVisibility
+	byTeam
+	byIntegration
+	facets // how many there are
+)
+
+// labels are a document's of one facet. The result may be kept in one, which
+// has room for one label.
+func (d *document) labels(f facet, one *[1]string) []string {
+	switch f {
+	case byTag:
+		return d.tool.Tags
+	case byTeam:
+		return d.tool.Teams
+	case byServer:
+		one[0] = d.tool.Server
+	case byCategory:
+		one[0] = d.category
+	case byVisibility:
+		one[0] = cmp.Or(d.tool.Visibility, "public")
+	case byIntegration:
+		one[0] = cmp.Or(d.tool.Integration, "MCP")
+	}
+	return one[:]
+}
+
+func foldLabel(label string) string { return analysis.Fold(strings.TrimSpace(label)) }
+
+// A grouping lists documents by the labels of one facet.
+type grouping struct {
+	number map[string]uint32 // of a folded label
+	groups [][]uint32        // documents by label number
+}
+
+func (g *grouping) of(label string) []uint32 {
+	if n, ok := g.number[foldLabel(label)]; ok {
+		return g.groups[n]
+	}
+	return nil
+}
+
+func groupBy(docs []*document, f facet) *grouping {
+	g := &grouping{number: map[string]uint32{}}
+	written := map[string]uint32{} // numbers of labels that are not folded: folding is dear
+	var members, numbers []uint32
+	var one [1]string
+	for i, d := range docs {
+		for _, label := range d.labels(f, &one) {
+			n, ok := written[label]
+			if !ok {
+				n = numberOf(g.number, foldLabel(label))
+				written[label] = n
+			}
+			members, numbers = append(members, uint32(i)), append(numbers, n)
+		}
+	}
+	g.groups = bucket(members, numbers, len(g.number))
+	return g
+}
+
+// numberOf is the number of key, the next one for a new key.
+func numberOf(numbers map[string]uint32, key string) uint32 {
+	n, ok := numbers[key]
+	if !ok {
+		n = uint32(len(numbers))
+		numbers[key] = n
+	}
+	return n
+}
+
+// bucket sorts members by their numbers, which are below n, in one piece of
+// memory. Members of numbers from n on are left out.
+func bucket(members, numbers []uint32, n int) [][]uint32 {
+	ends := make([]int, n+1)
+	for _, k := range numbers {
+		ends[min(int(k), n)]++
+	}
+	total := 0
+	groups := make([][]uint32, n)
+	flat := make([]uint32, len(members)-ends[n])
+	for k := range groups {
+		groups[k] = flat[total : total : total+ends[k]]
+		total += ends[k]
+	}
+	for i, k := range numbers {
+		if int(k) < n {
+			groups[k] = append(groups[k], members[i])
+		}
+	}
+	return groups
+}
+
+// numberServers numbers servers in order of their names, and after them each
+// tool without a server.
+func (s *snapshot) numberServers() {
+	met := map[string]uint32{} // numbers in the order in which they are met
+	s.server = make([]uint32, len(s.docs))
+	for i, d := range s.docs {
+		s.server[i] = numberOf(met, d.tool.Server)
+	}
+	s.servers = make([]string, 0, len(met))
+	for name := range met {
+		if name != "" {
+			s.servers = append(s.servers, name)
+		}
+	}
+	slices.Sort(s.servers)
+	const unnamed = ^uint32(0)
+	sorted := make([]uint32, len(met))
+	if n, ok := met[""]; ok {
+		sorted[n] = unnamed
+	}
+	for i, name := range s.servers {
+		sorted[met[name]] = uint32(i)
+	}
+	next := uint32(len(s.servers))
+	members := make([]uint32, len(s.docs))
+	for i, n := range s.server {
+		members[i] = uint32(i)
+		if s.server[i] = sorted[n]; s.server[i] == unnamed {
+			s.server[i] = next
+			next++
+		}
+	}
+	s.tools = bucket(members, s.server, len(s.servers))
+}

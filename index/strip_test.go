@@ -1,0 +1,173 @@
+package index
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tooldex/tooldex/index/analysis"
+	"github.com/tooldex/tooldex/index/bm25"
+)
+
+func lettersOf(r *rand.Rand, letters string, most int) string {
+	runes := []rune(letters)
+	out := make([]rune, r.IntN(most+1))
+	for i := range out {
+		out[i] = runes[r.IntN(len(runes))]
+	}
+	return string(out)
+}
+
+// Texts lie side by side: what begins in one and ends in the next is in none.
+func TestStripContainsAsStrings(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	for range 300 {
+		docs := make([]*document, 1+r.IntN(20))
+		for i := range docs {
+			docs[i] = &document{tool: Tool{Description: lettersOf(r, "aab é", 60)}}
+		}
+		s := foldDescriptions(docs)
+		for range 30 {
+			text := lettersOf(r, "aab é", 1+r.IntN(24))
+			if r.IntN(2) == 0 {
+				d := docs[r.IntN(len(docs))].tool.Description
+				text = d[min(r.IntN(20), len(d)):]
+			}
+			n := newNeedle(text)
+			for i, d := range docs {
+				if got, want := s.contains(uint(i), n), strings.Contains(d.tool.Description, text); got != want {
+					t.Fatalf("%q in %q: got %v, want %v", text, d.tool.Description, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestFoldDescriptionsAsFold(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 24))
+	var ascii strings.Builder
+	for c := range 128 {
+		ascii.WriteByte(byte(c))
+	}
+	docs := []*document{{}, {tool: Tool{Description: ascii.String()}}, {tool: Tool{Description: "\xff A"}}}
+	for range 500 {
+		docs = append(docs, &document{tool: Tool{Description: lettersOf(r, ascii.String(), 40)}})
+		docs = append(docs, &document{tool: Tool{Description: lettersOf(r, "AbẞﬁÉİ", 20)}})
+	}
+	s := foldDescriptions(docs)
+	for i, d := range docs {
+		if got, want := string(s.of(uint(i))), analysis.Fold(d.tool.Description); got != want {
+			t.Errorf("%q: got %q, want %q", d.tool.Description, got, want)
+		}
+	}
+}
+
+func TestNameTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(25, 26))
+	for _, n := range []int{0, 1, 7, 64, 1000} {
+		byName := map[string][]uint32{"absent": nil}
+		docs := make([]*document, n)
+		for i := range docs {
+			name := lettersOf(r, "abc", 4)
+			docs[i] = &document{tool: Tool{Name: name, Server: strings.Repeat("s", i%9)}}
+			byName[name] = append(byName[name], uint32(i))
+		}
+		table := newNameTable(docs)
+		for name, want := range byName {
+			if got := table.find(name); !slices.Equal(got, want) {
+				t.Errorf("%d documents, %q: got %v, want %v", n, name, got, want)
+			}
+		}
+		if n > 100 && (table.longest != 4 || table.longestServer != 8) {
+			t.Errorf("longest name %d and server %d, want 4 and 8", table.longest, table.longestServer)
+		}
+	}
+}
+
+// labelledCatalog is a snapshot of tools with all kinds of labels, and tools
+// without any.
+func labelledCatalog() *snapshot {
+	var lex bm25.Lexicon
+	var docs []*document
+	for i := range 60 {
+		d := newDocument(Tool{
+			Server: []string{"", "beta", "Alpha", "ŚERVER"}[i%4], Name: fmt.Sprint("tool", i), Category: []string{"mail", " Mail "}[i%2],
+			Tags: [][]string{nil, {" Urgent"}, {"urgent", "URGENT", "new"}}[i%3], Teams: [][]string{nil, {"Ops"}}[i%2],
+			Visibility: []string{"", "private", "Public"}[i%3], Integration: []string{"", "REST"}[i%2],
+		}, &lex)
+		docs = append(docs, d)
+	}
+	return newSnapshot(corpus{docs: docs, lexicon: lex.View(), params: DefaultParams()})
+}
+
+func TestLabels(t *testing.T) {
+	s := labelledCatalog()
+	for _, c := range []struct {
+		filter Filter
+		want   int
+	}{
+		{Filter{Tags: []string{"uRGENT "}}, 40},
+		{Filter{Tags: []string{"new", "urgent"}}, 40},
+		{Filter{ExcludeTags: []string{"New"}}, 40},
+		{Filter{Tags: []string{"urg"}}, 0},
+		{Filter{Servers: []string{""}}, 15},
+		{Filter{Servers: []string{"ALPHA", " beta"}}, 30},
+		{Filter{Servers: []string{"śerver"}}, 15},
+		{Filter{Categories: []string{"MAIL"}}, 60},
+		{Filter{Visibility: []string{"public"}}, 40},
+		{Filter{Visibility: []string{"private", "other"}}, 20},
+		{Filter{Teams: []string{"ops"}}, 30},
+		{Filter{Teams: []string{""}}, 0},
+		{Filter{Integration: "mcp"}, 30},
+		{Filter{Integration: "Any"}, 60},
+		{Filter{Integration: "rest", Servers: []string{"Beta"}}, 15},
+	} {
+		if _, n := s.allowed(&c.filter); n != c.want {
+			t.Errorf("%+v: %d documents, want %d", c.filter, n, c.want)
+		}
+	}
+}
+
+func TestServerNumbers(t *testing.T) {
+	s := labelledCatalog()
+	if want := []string{"Alpha", "beta", "ŚERVER"}; !slices.Equal(s.servers, want) {
+		t.Fatalf("servers %v, want %v", s.servers, want)
+	}
+	next := uint32(len(s.servers))
+	tools := make([][]uint32, len(s.servers))
+	for i, d := range s.docs {
+		n := s.server[i]
+		if d.tool.Server == "" {
+			if n != next {
+				t.Errorf("document %d has no server and number %d, want %d", i, n, next)
+			}
+			next++
+			continue
+		}
+		if s.servers[n] != d.tool.Server {
+			t.Errorf("document %d of %q has the number of %q", i, d.tool.Server, s.servers[n])
+		}
+		tools[n] = append(tools[n], uint32(i))
+	}
+	if !slices.EqualFunc(s.tools, tools, slices.Equal) {
+		t.Errorf("tools %v, want %v", s.tools, tools)
+	}
+}
+
+// Searches that come at once share what the first one makes.
+func TestFirstUseTogether(t *testing.T) {
+	s := labelledCatalog()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			f := Filter{Tags: []string{"new"}, Servers: []string{"beta"}, DescriptionContains: "x"}
+			if _, n := s.allowed(&f); n != 0 || len(s.byName()) != 60 {
+				t.Errorf("%d documents allowed of %d", n, len(s.byName()))
+			}
+		})
+	}
+	wg.Wait()
+}
