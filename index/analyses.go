@@ -40,9 +40,10 @@ const analysesMagic = "TDXTERMS"
 // analysesVersion is the format's version and that of the analysis.
 const analysesVersion = 2<<24 | analysisVersion
 
+// When files that can be made again are written.
 const (
-	analysesFrom  = 1000 // documents from which the file is worth having
-	analysesShare = 20   // it is written anew when one document in so many is not in it
+	savedFrom  = 1000 // documents from which they are worth having
+	savedShare = 20   // one document in so many is not in them
 )
 
 // analyses are the documents of the file. The zero value has none.
@@ -172,9 +173,9 @@ func addTexts(made []analysed, ends []uint32, text string) error {
 	return nil
 }
 
-// checkAnalyses reads a file of analyses to the end. One of another version
+// verifyAnalyses reads a file of analyses to the end. One of another version
 // is sound.
-func checkAnalyses(path string) error {
+func verifyAnalyses(path string) error {
 	a, err := openAnalyses(path)
 	if err == nil {
 		_, err = a.read()
@@ -241,7 +242,7 @@ func (ix *Index) saveAnalyses() error {
 	for _, sv := range ix.servers {
 		entries += len(sv.entries)
 	}
-	if ix.readOnly() || entries < analysesFrom || ix.unsaved*analysesShare < entries {
+	if ix.readOnly() || entries < savedFrom || ix.unsaved*savedShare < entries {
 		return nil
 	}
 	err := atomicfile.Write(ix.analysesPath(), ix.writeAnalyses)

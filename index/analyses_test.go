@@ -2,9 +2,7 @@ package index
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,7 +13,7 @@ import (
 func TestAnalysesFile(t *testing.T) {
 	dir := t.TempDir()
 	ix := openDir(t, dir, Options{})
-	if _, err := ix.ReplaceAll(t.Context(), catalogOf(analysesFrom)); err != nil {
+	if _, err := ix.ReplaceAll(t.Context(), catalogOf(savedFrom)); err != nil {
 		t.Fatal(err)
 	}
 	want := dumped(t, ix)
@@ -50,7 +48,7 @@ func TestAnalysesFile(t *testing.T) {
 			t.Errorf("%s: %d documents made without the file", name, ix.unsaved)
 		}
 		closeIndex(t, ix)
-		if again, err := os.ReadFile(path); err != nil || checkAnalyses(path) != nil || len(again) == 0 {
+		if again, err := os.ReadFile(path); err != nil || verifyAnalyses(path) != nil || len(again) == 0 {
 			t.Errorf("%s: the file was not written again: %v", name, err)
 		}
 	}
@@ -84,8 +82,7 @@ func FuzzAnalyses(f *testing.F) {
 	f.Add(file.Bytes()[:file.Len()-4])
 	f.Fuzz(func(t *testing.T, body []byte) {
 		path := filepath.Join(t.TempDir(), "analyses")
-		data := binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, flatTable))
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+		if err := os.WriteFile(path, resealed(append(body, 0, 0, 0, 0)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		a, err := openAnalyses(path)

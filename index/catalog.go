@@ -97,6 +97,7 @@ func Open(dir string, o Options) (*Index, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ix.stop = stop
+	ix.makeModels()
 	ix.load(ctx)
 	ix.startModels(ctx)
 	if !o.Offline && ix.store != nil {

@@ -58,8 +58,13 @@ func Check(dir string) ([]Problem, error) {
 			if err := vector.Verify(path); err != nil && !errors.Is(err, vector.ErrNewer) {
 				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}
-		case strings.HasPrefix(name, "analyses-") && !strings.HasSuffix(name, ".tmp"):
-			if err := checkAnalyses(path); err != nil {
+		case strings.HasSuffix(name, ".tmp"):
+		case strings.HasPrefix(name, "analyses-"):
+			if err := verifyAnalyses(path); err != nil {
+				problems = append(problems, Problem{path, err.Error(), graphRemedy})
+			}
+		case strings.HasPrefix(name, "vectors-"):
+			if err := verifyVectors(path); err != nil {
 				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}
 		case strings.HasPrefix(name, "store.damaged-"):

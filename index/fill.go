@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/tooldex/tooldex/index/store"
@@ -180,29 +181,41 @@ func (ix *Index) missing(m *model) (todo []want) {
 
 // lookUp takes what is stored of the missing vectors, and returns the rest.
 func (ix *Index) lookUp(ctx context.Context, m *model) []want {
+	saved := <-m.saved // nothing but the first time
 	ix.mu.Lock()
 	m.fill.due = false
 	todo := ix.missing(m)
 	m.fill.missing = len(todo)
+	if saved.store != ix.counters.File {
+		saved = savedVectors{}
+	}
 	ix.mu.Unlock()
 	if ix.store == nil || m.pending() || len(todo) == 0 {
 		return todo
 	}
-	found, complete := ix.stored(ctx, m, todo)
+	found, complete := ix.stored(ctx, m, todo, saved)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
+	n := 0
+	for i, v := range found {
+		if v == nil {
+			continue
+		}
+		m.take(todo[i].text, v)
+		if n++; saved.known[todo[i].text] == nil {
+			m.unsaved++
+		}
+	}
 	m.looked = true
 	m.fill.asked += int64(len(todo))
-	m.fill.found += int64(len(found))
-	for text, v := range found {
-		m.take(text, v)
-	}
-	if len(found) > 0 {
-		m.ready = m.ready || complete || len(found) == len(todo)
+	m.fill.found += int64(n)
+	if n > 0 {
+		m.laid = saved.rows
+		m.ready = m.ready || complete || n == len(todo)
 		ix.settleFallback()
 		ix.publish()
 	}
-	todo = ix.missing(m)
+	todo = slices.DeleteFunc(todo, func(w want) bool { return m.known[w.text] != nil })
 	m.fill.missing = len(todo)
 	return todo
 }
@@ -219,18 +232,25 @@ func (m *model) take(text [32]byte, v []float32) {
 	}
 }
 
-// stored reads vectors from the store; complete says that the space has had
-// all of some catalog's. What cannot be read or is not sound is made again.
-func (ix *Index) stored(ctx context.Context, m *model, todo []want) (found map[[32]byte][]float32, complete bool) {
+// stored returns the vectors of todo by place, nil where there is none, out of
+// saved and else out of the store; complete says that the space has had all of
+// some catalog's. What cannot be read or is not sound is made again.
+func (ix *Index) stored(ctx context.Context, m *model, todo []want, saved savedVectors) (found [][]float32, complete bool) {
+	found = make([][]float32, len(todo))
+	var texts [][32]byte
+	var place []int // in todo, of texts
+	for i, w := range todo {
+		if found[i] = saved.known[w.text]; found[i] == nil {
+			texts, place = append(texts, w.text), append(place, i)
+		}
+	}
+	if len(texts) == 0 {
+		return found, true
+	}
 	infos, err := ix.store.Spaces(ctx)
 	for _, info := range infos {
 		complete = complete || info.Key == m.space && info.Complete
 	}
-	texts := make([][32]byte, len(todo))
-	for i, w := range todo {
-		texts[i] = w.text
-	}
-	found = make(map[[32]byte][]float32, len(todo))
 	var free []float32 // vectors are cut from large pieces
 	_, err2 := ix.store.Vectors(ctx, m.space, texts, func(i int, data []byte) {
 		n := len(data) / 4
@@ -239,7 +259,7 @@ func (ix *Index) stored(ctx context.Context, m *model, todo []want) (found map[[
 		}
 		store.Floats(free[:n], data)
 		if v, ok := unit(free[:n:n]); ok {
-			found[texts[i]] = v
+			found[place[i]] = v
 			free = free[n:]
 		}
 	})

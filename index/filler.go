@@ -227,6 +227,7 @@ func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]flo
 		m.take(text, v)
 	}
 	p.embedded += len(good)
+	m.unsaved += len(good)
 	m.fill.rate = float64(p.embedded) / max(time.Since(p.started).Seconds(), 1e-3)
 	m.fill.missing = max(0, m.fill.missing-len(good))
 	info := m.spaceInfo()

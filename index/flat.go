@@ -69,7 +69,7 @@ func openFlat(path, magic string, version uint32) (*flatReader, error) {
 // array reads the n numbers that come next.
 func array[T number](r *flatReader, n int64) []T {
 	size := binary.Size(T(0))
-	if r.err == nil && n > r.left/int64(size) {
+	if r.err == nil && (n < 0 || n > r.left/int64(size)) {
 		r.err = fmt.Errorf("%w: it is cut short", errFlat)
 	}
 	if r.err != nil {

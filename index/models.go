@@ -21,6 +21,7 @@ type model struct {
 	identity string
 	form     int // of the texts it embeds
 	space    store.Space
+	saved    <-chan savedVectors // what its file has, once; empty after that
 	graph    graph
 
 	// Guarded by Index.mu. The slices in known are rows of the matrix that
@@ -30,7 +31,9 @@ type model struct {
 	ready    bool // it has had every vector once, and may serve
 	looked   bool // the store was asked for what is missing
 	failures map[[32]byte]failure
-	changed  int // counts changes of known
+	changed  int           // counts changes of known
+	unsaved  int           // of the vectors taken, those that are not in the file
+	laid     vector.Matrix // rows that known may lie in as documents do; none once that was looked at
 	built    *space
 	builtOf  []*document // the documents of built
 	builtAt  int         // changed, when built was made
@@ -161,19 +164,46 @@ func (ix *Index) assemble(m *model, s *snapshot) *space {
 	if m.built != nil && sameDocs(m.builtOf, s.docs) && m.builtAt == m.changed {
 		return m.built
 	}
-	rows := vector.Matrix{Dims: m.dims, Data: make([]float32, len(s.docs)*m.dims)}
-	known := make(map[[32]byte][]float32, len(s.docs))
-	for i, d := range s.docs {
+	rows := m.layOut(s.docs)
+	scan := vector.NewScan(rows)
+	m.built = newSpace(s, spaceInput{model: m.identity, embedder: m.embedder, rows: rows, scan: scan, near: ix.near(m, s, scan)})
+	m.builtOf, m.builtAt = s.docs, m.changed
+	return m.built
+}
+
+// layOut makes known lie in one matrix in the order of docs, unless it does.
+func (m *model) layOut(docs []*document) vector.Matrix {
+	rows := m.laid
+	m.laid = vector.Matrix{}
+	if m.laidOut(rows, docs) {
+		return rows
+	}
+	rows = vector.Matrix{Dims: m.dims, Data: make([]float32, len(docs)*m.dims)}
+	known := make(map[[32]byte][]float32, len(docs))
+	for i, d := range docs {
 		if v := m.known[d.embedded[m.form]]; v != nil {
 			copy(rows.Row(i), v)
 			known[d.embedded[m.form]] = rows.Row(i)
 		}
 	}
 	m.known = known
-	scan := vector.NewScan(rows)
-	m.built = newSpace(s, spaceInput{model: m.identity, embedder: m.embedder, rows: rows, scan: scan, near: ix.near(m, s, scan)})
-	m.builtOf, m.builtAt = s.docs, m.changed
-	return m.built
+	return rows
+}
+
+// laidOut says whether row i of rows is the vector of docs[i], for all i.
+func (m *model) laidOut(rows vector.Matrix, docs []*document) bool {
+	if rows.Dims != m.dims || len(docs) == 0 || rows.Rows() != len(docs) {
+		return false
+	}
+	for i, d := range docs {
+		v, row := m.known[d.embedded[m.form]], rows.Row(i)
+		switch {
+		case v == nil && isZero(row):
+		case v == nil || &v[0] != &row[0] && !slices.Equal(v, row):
+			return false
+		}
+	}
+	return true
 }
 
 // sameDocs says whether two snapshots have the very same documents.
@@ -215,16 +245,22 @@ func wake(c chan struct{}) {
 	}
 }
 
-// startModels takes over the options' embedders with the vectors that are
-// stored, and begins to fill what is missing.
-func (ix *Index) startModels(ctx context.Context) {
+// makeModels takes over the options' embedders.
+func (ix *Index) makeModels() {
 	ix.mu.Lock()
+	defer ix.mu.Unlock()
 	if e := ix.options.Embedder; e != nil {
-		ix.models.desired = newModel(e)
+		ix.models.desired = ix.modelFor(e)
 		if f := ix.options.Fallback; f != nil && f.Model() != e.Model() {
-			ix.models.fallback = newModel(f)
+			ix.models.fallback = ix.modelFor(f)
 		}
 	}
+}
+
+// startModels takes over the vectors that are stored, and begins to fill what
+// is missing.
+func (ix *Index) startModels(ctx context.Context) {
+	ix.mu.Lock()
 	all := ix.models.all()
 	ix.mu.Unlock()
 	for _, m := range all {
@@ -270,15 +306,23 @@ func (ix *Index) SetEmbedder(e Embedder) {
 }
 
 // modelFor is a model of the embedder, with the vectors of one that serves
-// already if that is of the same space. The caller holds mu.
+// already if that is of the same space; else those of its file are being read.
+// The caller holds mu.
 func (ix *Index) modelFor(e Embedder) *model {
 	m := newModel(e)
 	for _, old := range ix.models.all() {
 		if old.space == m.space && !m.pending() {
 			m.known, m.dims, m.ready, m.looked, m.changed = old.known, old.dims, old.ready, old.looked, old.changed
-			break
+			m.saved, m.unsaved = old.saved, old.unsaved
+			return m
 		}
 	}
+	saved := make(chan savedVectors, 1)
+	m.saved = saved
+	ix.tending.Go(func() {
+		saved <- ix.readVectors(m)
+		close(saved)
+	})
 	return m
 }
 

@@ -37,7 +37,7 @@ func (ix *Index) tend(ctx context.Context) {
 				retry.done(ix.writePending(ctx))
 			}
 			if g := ix.snapshot().generation; g == settled {
-				ix.keepAnalyses()
+				ix.saveFiles()
 			} else {
 				settled = g
 			}
@@ -50,9 +50,10 @@ func (ix *Index) tend(ctx context.Context) {
 	}
 }
 
-// keepAnalyses saves the analyses; that they cannot be saved costs time only.
-func (ix *Index) keepAnalyses() {
-	if err := ix.saveAnalyses(); err != nil {
+// saveFiles saves what can be made again; that it cannot be saved costs time
+// only.
+func (ix *Index) saveFiles() {
+	if err := errors.Join(ix.saveAnalyses(), ix.saveVectors()); err != nil {
 		ix.log.Warn("the next start takes longer", "error", err)
 		ix.mu.Lock()
 		ix.unsaved = 0 // not again until more has changed
@@ -200,6 +201,6 @@ func (ix *Index) finish() error {
 	if len(names) > 0 {
 		err = ix.write(ctx, names, nil)
 	}
-	ix.keepAnalyses()
+	ix.saveFiles()
 	return errors.Join(err, ix.flush(ctx))
 }
