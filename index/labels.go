@@ -59,7 +59,7 @@ func (g *grouping) of(label string) []uint32 {
 func groupBy(docs []*document, f facet) *grouping {
 	g := &grouping{number: map[string]uint32{}}
 	written := map[string]uint32{} // numbers of labels that are not folded: folding is dear
-	var members, numbers []uint32
+	members, numbers := make([]uint32, 0, len(docs)), make([]uint32, 0, len(docs))
 	var one [1]string
 	for i, d := range docs {
 		for _, label := range d.labels(f, &one) {

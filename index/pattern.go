@@ -20,7 +20,7 @@ type automaton struct {
 	next   []uint16       // state, by state and byte; or one of the marks below
 	states []nfaState     // by state
 	number map[string]int // states by their key
-	work   int            // instructions that may still be looked at
+	work   int            // that may still be done, in instructions looked at
 
 	reached nfaSet // scratch of step
 	after   nfaSet
@@ -38,7 +38,8 @@ const (
 	symbols   = 128 // a newline's place, which names hardly have, is that of the text's end
 	textEnd   = '\n'
 	maxStates = 1000
-	maxWork   = 100_000 // about a millisecond
+	maxWork   = 100_000 // takes a millisecond or two
+	stepWork  = 20      // of a step beside the instructions it looks at
 )
 
 // An nfaState is a set of instructions that the program may be at, and what
@@ -164,7 +165,7 @@ func (a *automaton) reach(from nfaState, flags syntax.EmptyOp) {
 			}
 		}
 	}
-	a.work -= len(a.reached.list)
+	a.work -= stepWork + len(a.reached.list)
 }
 
 // state is the number of a state, a new one if need be.
