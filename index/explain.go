@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -35,7 +36,7 @@ func (r *search) explain(doc uint32) Explanation {
 	if r.mode != Semantic {
 		r.explainTerms(doc, &e)
 	}
-	e.Score, e.Lambda = r.fused(doc, 0), 1
+	e.Score, e.Lambda = r.fused(doc, e.BM25F, 0), 1
 	if r.weights.alone > 0 {
 		e.Keyword = e.BM25F * r.weights.alone
 	}
@@ -75,7 +76,7 @@ func (r *search) explainVectors(doc uint32, e *Explanation) {
 		return
 	}
 	e.Cosine = float64(r.space.scan.Score(r.vec, doc))
-	e.Score = r.fused(doc, e.Cosine)
+	e.Score = r.fused(doc, e.BM25F, e.Cosine)
 	if r.mode == Semantic {
 		return
 	}
@@ -93,11 +94,11 @@ func (r *search) rankOf(doc uint32, score float64) int {
 		return 0
 	}
 	rank := 1
-	self := scored{doc, r.scores[doc]}
-	if r.partial {
-		self.score = score
-	}
+	self := scored{doc, score}
 	r.each(func(d uint32) {
+		if math.Abs(r.scores[d]-score) <= r.within {
+			r.refine(d)
+		}
 		if d != doc && (scored{d, r.scores[d]}).better(self) {
 			rank++
 		}

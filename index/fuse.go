@@ -162,22 +162,27 @@ func (r *search) setWeights() {
 	}
 }
 
-// fused is the score of a document, given its cosine. It is the innermost
-// loop of a search.
-func (r *search) fused(doc uint32, cosine float64) float64 {
+// lexical is the most that BM25F counts for in any document's score.
+func (w weights) lexical(sp *space) float64 {
+	if sp != nil && sp.absent == nil {
+		return w.keyword
+	}
+	return w.alone
+}
+
+// fused is the score of a document, given its BM25F and cosine.
+func (r *search) fused(doc uint32, bm25f, cosine float64) float64 {
 	if r.space == nil || r.space.absent != nil && r.space.absent[doc] {
-		return clip(r.weights.alone * r.bm25f[doc])
+		return clip(r.weights.alone * bm25f)
 	}
-	if cosine < 0 {
-		cosine = 0
-	}
+	cosine = max(0, cosine)
 	prior := cosine * r.weights.prior // a tool without a server is its own
 	if server := r.s.server[doc]; int(server) < len(r.priors) {
 		if prior = r.priors[server]; prior < 0 {
 			prior = r.prior(server)
 		}
 	}
-	return clip(r.weights.keyword*r.bm25f[doc] + r.weights.cosine*cosine + prior)
+	return clip(r.weights.keyword*bm25f + r.weights.cosine*cosine + prior)
 }
 
 // clip cuts what rounding adds to a score.

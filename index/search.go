@@ -14,6 +14,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // ErrNoVectors reports a semantic search while no embedder can answer.
@@ -42,43 +43,44 @@ type search struct {
 	allowed *bitset.BitSet // nil allows all
 	count   int            // of allowed documents
 
-	mode    Mode   // that answers
-	reason  string // why it is not the mode or model asked for
-	lexical bm25.Query
-	space   *space    // nil in keyword mode
-	fusion  Fusion    // of the space
-	vec     []float32 // the query's vector, unit length or zero
-	weights weights
-	named   naming
-	exact   bool    // all scores are wanted exactly, not only those that rank
-	partial bool    // only candidates are scored
-	within  float64 // how far scores that are not refined may be from the exact ones
-	total   int     // documents that reach the floor
-	low     float64 // scores from low to high may or may not reach the floor
-	high    float64
+	mode      Mode   // that answers
+	reason    string // why it is not the mode or model asked for
+	lexical   bm25.Query
+	space     *space    // nil in keyword mode
+	fusion    Fusion    // of the space
+	vec       []float32 // the query's vector, unit length or zero
+	weights   weights
+	named     naming
+	partial   bool    // only candidates are scored
+	within    float64 // how far scores of the sweep may be from the exact ones
+	sharpened float64 // and sharpened ones
+	total     int     // documents that reach the floor
+	low       float64 // scores from low to high may or may not reach the floor
+	high      float64
 	*scratch
 }
 
 // scratch is what one search needs in proportion to the catalog; it is pooled.
 type scratch struct {
-	bm25f      []float64 // by document
-	scores     []float64 // by document: final
-	cosines    []float32 // by document
+	keywords   []float32 // by document: BM25F, approximately
+	cosines    []float32 // by document, approximately
+	scores     []float64 // by document: approximate until refined
 	priors     []float64 // by server: weighted; negative before it is needed
 	candidates []uint32  // documents that can be among the rows
-	edge       []uint32  // documents that may reach the floor
+	probe      vector.Probe
+	crew       *crew
 	best       shortlist
 	second     shortlist // of the diversity rule
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+var scratches = sync.Pool{New: func() any { return &scratch{crew: newCrew()} }}
 
 func (c *scratch) reset(docs, servers int) {
-	c.bm25f = zeroed(c.bm25f, docs)
+	c.keywords = zeroed(c.keywords, docs)
+	c.cosines = slices.Grow(c.cosines[:0], docs)[:docs]
 	c.scores = slices.Grow(c.scores[:0], docs)[:docs]
-	c.cosines = zeroed(c.cosines, docs)
 	c.priors = zeroed(c.priors, servers)
-	c.candidates, c.edge = c.candidates[:0], c.edge[:0]
+	c.candidates = c.candidates[:0]
 }
 
 func zeroed[T any](s []T, n int) []T {
@@ -97,7 +99,7 @@ func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 		ix.learn(ctx, q.Text)
 	}
 	s := ix.snapshot()
-	run := &search{s: s, q: q, limit: cmp.Or(q.Limit, defaultLimit), mode: cmp.Or(q.Mode, Hybrid), exact: q.Explain}
+	run := &search{s: s, q: q, limit: cmp.Or(q.Limit, defaultLimit), mode: cmp.Or(q.Mode, Hybrid)}
 	if err := run.check(); err != nil {
 		return nil, err
 	}
@@ -124,6 +126,7 @@ func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 
 func (r *search) end() {
 	if r.scratch != nil {
+		r.crew.forget()
 		scratches.Put(r.scratch)
 	}
 }

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	similarTerms = 24 // weightiest terms of a tool that look for others
-	reasonTerms  = 4  // terms named in a reason
+	similarTerms   = 24 // weightiest terms of a tool that look for others
+	reasonTerms    = 4  // terms named in a reason
+	nearDuplicates = 4  // rows ranked for each that is wanted, as some are one tool's
 )
 
 // Similar returns the tools most like the tool id, best first, without it.
@@ -28,17 +29,18 @@ func (ix *Index) Similar(ctx context.Context, id string, f Filter, limit int) ([
 	if limit < 0 {
 		return nil, fmt.Errorf("similar tools: limit %d is negative", limit)
 	}
-	run := s.likeTool(doc, &f, cmp.Or(limit, defaultLimit))
+	limit = cmp.Or(limit, defaultLimit)
+	run := s.likeTool(doc, &f, limit)
 	defer run.end()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("similar tools of %s: %w", s.docs[doc].qualified, err)
 	}
-	return run.neighbors(doc), nil
+	return run.neighbors(doc, limit), nil
 }
 
 // likeTool scores the catalog by a tool's own vector and weightiest terms.
 func (s *snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
-	r := &search{s: s, q: &Query{Filter: *f}, limit: limit, mode: Keyword, exact: true}
+	r := &search{s: s, q: &Query{Filter: *f}, limit: nearDuplicates * limit, mode: Keyword}
 	r.allowed, r.count = s.allowed(f)
 	for _, sp := range s.spaces {
 		if sp.absent == nil || !sp.absent[doc] {
@@ -54,26 +56,29 @@ func (s *snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
 	return r
 }
 
-// neighbors folds the best rows by text.
-func (r *search) neighbors(self uint32) []Neighbor {
-	// Near-duplicates fill places of the ranking: ask for more and ask again
-	// with still more while folding leaves too few.
-	for k := 4 * r.limit; ; k *= 4 {
-		r.best.top.reset(k)
-		r.each(func(d uint32) {
+// neighbors folds the best rows by text into limit neighbors. Near-duplicates
+// fill places of the ranking: while folding leaves too few it asks for more.
+func (r *search) neighbors(self uint32, limit int) []Neighbor {
+	for {
+		most := r.limit - 1 // one may be the tool itself
+		r.best.top.reset(most)
+		for _, d := range r.candidates {
 			if d != self && r.scores[d] > 0 {
 				r.best.top.push(d, r.scores[d])
 			}
-		})
+		}
 		rows := r.best.top.sorted()
-		out := r.folded(rows, self)
-		if len(out) == r.limit || len(rows) < k {
+		out := r.folded(rows, self, limit)
+		if len(out) == limit || len(rows) < most {
 			return out
+		}
+		if r.limit *= nearDuplicates; !r.partial {
+			r.sweep()
 		}
 	}
 }
 
-func (r *search) folded(rows []scored, self uint32) []Neighbor {
+func (r *search) folded(rows []scored, self uint32, limit int) []Neighbor {
 	var out []Neighbor
 	ref := r.s.reference(self)
 	place := map[uint64]int{}
@@ -83,7 +88,7 @@ func (r *search) folded(rows []scored, self uint32) []Neighbor {
 			out[i].Homes = append(out[i].Homes, d.qualified)
 			continue
 		}
-		if len(out) == r.limit {
+		if len(out) == limit {
 			continue
 		}
 		place[d.twin] = len(out)

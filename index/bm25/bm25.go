@@ -17,7 +17,9 @@
 package bm25
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -37,6 +39,18 @@ type Doc struct {
 	Masks   []uint8           // by term: bit f is set when field f has it
 	Counts  []uint16          // by term, one for each set bit from the lowest
 	Lengths [MaxFields]uint32 // terms of each field that count in its length
+}
+
+// countsOf are the counts of term number i of the document.
+func (d *Doc) countsOf(i int) []uint16 {
+	before, j := 0, 0
+	for ; j+8 <= i; j += 8 {
+		before += bits.OnesCount64(binary.NativeEndian.Uint64(d.Masks[j:]))
+	}
+	for ; j < i; j++ {
+		before += bits.OnesCount8(d.Masks[j])
+	}
+	return d.Counts[before : before+bits.OnesCount8(d.Masks[i])]
 }
 
 // A Counter counts a document's terms. The zero value is ready.

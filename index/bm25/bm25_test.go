@@ -187,15 +187,21 @@ func compare(t *testing.T, o oracle, ix *Index, v View, r *rand.Rand) {
 	if len(o.docs) > 0 && math.Abs(q.Upper-upper) > 1e-9 {
 		t.Fatalf("upper bound of %v: got %v, want %v", want, q.Upper, upper)
 	}
-	got := make([]float64, len(o.docs))
-	ix.Scores(got, &q)
-	for d := range got {
+	near := make([]float32, len(o.docs))
+	cut := r.IntN(len(o.docs) + 1)
+	ix.Approximate(near, &q, 0, cut)
+	ix.Approximate(near, &q, cut, len(o.docs))
+	for d := range near {
 		exact := o.score(d, want)
-		if math.Abs(got[d]-exact) > 1e-9 {
-			t.Fatalf("document %d, query %v: got %v, want %v", d, want, got[d], exact)
+		got := ix.Score(uint32(d), &q)
+		if math.Abs(got-exact) > 1e-9 {
+			t.Fatalf("document %d, query %v: got %v, want %v", d, want, got, exact)
 		}
-		if got[d] > q.Upper+1e-9 {
-			t.Fatalf("document %d scores %v, above the bound %v", d, got[d], q.Upper)
+		if off := math.Abs(float64(near[d]) - exact); off > ix.Within(&q) {
+			t.Fatalf("document %d, query %v: off by %v, promised %v", d, want, off, ix.Within(&q))
+		}
+		if got > q.Upper+1e-9 {
+			t.Fatalf("document %d scores %v, above the bound %v", d, got, q.Upper)
 		}
 		explained := 0.0
 		for _, c := range ix.Explain(uint32(d), &q) {
@@ -354,7 +360,7 @@ func BenchmarkScores(b *testing.B) {
 		for range 6 {
 			q.Add(ix, l.View(), fmt.Sprint("w", words.Uint64()), false)
 		}
-		dst := make([]float64, n)
+		dst := make([]float32, n)
 		b.Run(fmt.Sprint("docs=", n), func(b *testing.B) {
 			postings := 0
 			for _, t := range q.Terms {
@@ -364,7 +370,7 @@ func BenchmarkScores(b *testing.B) {
 			}
 			for b.Loop() {
 				clear(dst)
-				ix.Scores(dst, &q)
+				ix.Approximate(dst, &q, 0, n)
 			}
 			b.ReportMetric(float64(postings), "postings")
 		})

@@ -8,16 +8,21 @@ import (
 // An Index is an immutable set of documents, ready to be searched. Documents
 // are numbered in the order Build was given them.
 //
-// The postings of all terms lie end to end in two flat arrays. What a posting
+// The postings of all terms lie end to end in one flat array. What a posting
 // adds to a score, but for the query's part, is computed when the index is
 // built: it depends on the statistics, which change only with the documents.
 type Index struct {
 	params Params
 	stats  Statistics
 	docs   []*Doc
-	start  []uint32  // postings of term t are [start[t], start[t+1])
-	post   []uint32  // document numbers, ascending within a term
-	impact []float64 // (k1 + 1) · tf/(k1 + tf) of each posting
+	start  []uint32 // postings of term t are [start[t], start[t+1])
+	post   []posting
+}
+
+// A posting is a document that has a term. Those of one term ascend.
+type posting struct {
+	doc    uint32
+	impact float32 // (k1 + 1) · tf/(k1 + tf)
 }
 
 // An Input is what Build makes an Index of.
@@ -75,8 +80,7 @@ func (ix *Index) countPostings() {
 		total += n
 	}
 	ix.start[len(df)] = total
-	ix.post = make([]uint32, total)
-	ix.impact = make([]float64, total)
+	ix.post = make([]posting, total)
 }
 
 // capFlooding takes back from each document frequency what a group adds
@@ -121,8 +125,7 @@ func (ix *Index) fill() {
 			c += n
 			p := next[t]
 			next[t]++
-			ix.post[p] = uint32(d)
-			ix.impact[p] = saturate(tf, ix.params.K1)
+			ix.post[p] = posting{uint32(d), float32(saturate(tf, ix.params.K1))}
 		}
 	}
 }

@@ -54,19 +54,70 @@ func (ix *Index) has(term uint32) bool {
 	return int(term)+1 < len(ix.start) && ix.start[term] < ix.start[term+1]
 }
 
-// Scores adds to dst, which has one element a document, their scores.
-func (ix *Index) Scores(dst []float64, q *Query) {
+// Approximate adds to dst, which has one element a document, the scores of the
+// documents numbered from lo up to hi; none is further from what Score says
+// than Within.
+func (ix *Index) Approximate(dst []float32, q *Query, lo, hi int) {
 	for _, t := range q.Terms {
 		if !t.Known {
 			continue
 		}
-		w := float64(t.Count) * t.IDF
-		from, to := ix.start[t.ID], ix.start[t.ID+1]
-		impact := ix.impact[from:to]
-		for i, d := range ix.post[from:to] {
-			dst[d] += w * impact[i]
+		w := float32(float64(t.Count) * t.IDF)
+		for _, p := range ix.between(t.ID, lo, hi) {
+			dst[p.doc] += w * p.impact
 		}
 	}
+}
+
+// between are the postings of a term in the documents from lo up to hi.
+func (ix *Index) between(term uint32, lo, hi int) []posting {
+	list := ix.post[ix.start[term]:ix.start[term+1]]
+	if lo > 0 {
+		list = list[search(list, lo):]
+	}
+	if hi < len(ix.docs) {
+		list = list[:search(list, hi)]
+	}
+	return list
+}
+
+// search returns where documents from doc on begin.
+func search(list []posting, doc int) int {
+	lo, hi := 0, len(list)
+	for lo < hi {
+		if mid := (lo + hi) / 2; int(list[mid].doc) < doc {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// Within is how far an approximate score can be from the exact one: every
+// impact is off by a 32-bit number's rounding, and so is every step of the
+// sum; none can be off by more of its part of the upper bound.
+func (ix *Index) Within(q *Query) float64 {
+	const rounding = 1.0 / (1 << 24)
+	return q.Upper * (float64(len(q.Terms)+4) * rounding)
+}
+
+// Score is the score of document d.
+func (ix *Index) Score(d uint32, q *Query) float64 {
+	doc := ix.docs[d]
+	var norm [MaxFields]float64
+	ix.norms(doc, &norm)
+	sum := 0.0
+	for _, t := range q.Terms {
+		if !t.Known {
+			continue
+		}
+		if i, ok := slices.BinarySearch(doc.Terms, t.ID); ok {
+			tf := frequency(doc.Masks[i], doc.countsOf(i), &norm)
+			sum += float64(t.Count) * t.IDF * saturate(tf, ix.params.K1)
+		}
+	}
+	return sum
 }
 
 // A Contribution is one query term's part of a document's score.

@@ -91,7 +91,7 @@ func newBuilder(keys []uint64, m Matrix, o BuildOptions) *builder {
 	b.fold(keys, sums)
 	g := b.g
 	nodes := len(b.row)
-	g.codes = newCodes[int8](m.Dims, nodes)
+	g.codes = newCodes(m.Dims, nodes)
 	g.base = slices.Repeat([]uint32{none}, nodes*linksBase)
 	rows := 0
 	for _, level := range g.level {

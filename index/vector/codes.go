@@ -4,56 +4,56 @@ import "math"
 
 // codeBlock is the number of codes that the kernels take at once; rows are
 // padded to a multiple of it.
-const codeBlock = 32
+const codeBlock = 64
 
-// A code is one number of a vector in few bits.
-type code interface{ int8 | int16 }
-
-// The greatest codes. Those of 16 bits are kept to 13, which leaves a query as
-// many before the sum of their products would pass 31.
+// The greatest numbers of a code and of a coded query; the latter leaves its
+// high byte room for a carry from the low one.
 const (
-	maxByte = math.MaxInt8
-	maxWord = 1<<12 - 1
+	maxCode = math.MaxInt8
+	maxWord = maxCode << 8
 )
 
-// A codes is a matrix in fewer bits: row i is about scale[i] times its codes.
-// Fewer bytes mean less memory traffic, which is what bounds a scan.
-type codes[C code] struct {
+// A codes is a matrix at one byte a number: row i is about scale[i] times its
+// codes. Fewer bytes are fewer instructions and less memory traffic.
+type codes struct {
 	dims, stride int
-	limit        float32   // the greatest code
-	data         []C       // rows of stride codes, zero past dims
+	data         []int8    // rows of stride codes, zero past dims
 	scale        []float32 // 0 for an absent row
 }
 
-func newCodes[C code](dims, rows int) codes[C] {
-	limit := float32(maxByte)
-	if _, ok := any(C(0)).(int16); ok {
-		limit = maxWord
-	}
+func newCodes(dims, rows int) codes {
 	stride := (dims + codeBlock - 1) / codeBlock * codeBlock
-	return codes[C]{dims: dims, stride: stride, limit: limit, data: make([]C, rows*stride), scale: make([]float32, rows)}
+	return codes{dims: dims, stride: stride, data: make([]int8, rows*stride), scale: make([]float32, rows)}
 }
 
 // set quantises x into row i and returns the length of what that loses.
-func (c *codes[C]) set(i int, x []float32) (lost float64) {
+func (c *codes) set(i int, x []float32) (lost float64) {
 	peak := peak(x)
 	if peak == 0 {
 		return 0
 	}
-	c.scale[i] = peak / c.limit
-	row, factor, lift := c.data[i*c.stride:][:len(x)], c.limit/peak, int32(c.limit)+1
-	half := float32(lift) + .5
+	c.scale[i] = peak / maxCode
+	row, factor := c.data[i*c.stride:][:len(x)], maxCode/peak
+	const lift = maxCode + 1
 	var sums [2]float32 // two, so that one add need not wait for the other
 	for d, v := range x {
 		// Rounding by way of positive numbers costs no function call.
 		v *= factor
-		code := int32(v+half) - lift
-		row[d] = C(code)
+		code := int32(v+lift+.5) - lift
+		row[d] = int8(code)
 		diff := v - float32(code)
 		sums[d%2] += diff * diff
 	}
 	// A little more covers the rounding of the sum itself.
 	return math.Sqrt(float64(sums[0]+sums[1])) * float64(c.scale[i]) * 1.001
+}
+
+// subtract takes what row i stands for off x.
+func (c *codes) subtract(i int, x []float32) {
+	scale := c.scale[i]
+	for d, code := range c.data[i*c.stride:][:len(x)] {
+		x[d] -= float32(code) * scale
+	}
 }
 
 // peak returns the greatest absolute value in x. The bits of positive floats
@@ -66,16 +66,8 @@ func peak(x []float32) float32 {
 	return math.Float32frombits(bits)
 }
 
-// A codedQuery is a query vector at two bytes a number, so that its own
-// rounding adds next to nothing to the error.
-type codedQuery struct {
-	q     []int16
-	scale float32
-	lost  float64 // length of the rounding error
-}
-
-// set quantises x for rows of that stride with codes up to limit.
-func (cq *codedQuery) set(x []float32, stride int, limit float32) {
+// set quantises x for rows of that stride.
+func (cq *codedQuery) set(x []float32, stride int) {
 	peak, sum := float64(peak(x)), 0.0
 	for _, v := range x {
 		sum += math.Abs(float64(v))
@@ -86,7 +78,7 @@ func (cq *codedQuery) set(x []float32, stride int, limit float32) {
 		return
 	}
 	// Besides fitting 16 bits, no sum of products with codes may pass 31 bits.
-	factor := min((math.MaxInt16-1)/peak, (math.MaxInt32/float64(limit)-float64(stride))/sum)
+	factor := min(maxWord/peak, (math.MaxInt32/maxCode-float64(stride))/sum)
 	cq.scale = float32(1 / factor)
 	for d, v := range x {
 		cq.q[d] = int16(math.RoundToEven(float64(v) * factor))
@@ -94,11 +86,24 @@ func (cq *codedQuery) set(x []float32, stride int, limit float32) {
 		cq.lost += diff * diff
 	}
 	cq.lost = math.Sqrt(cq.lost)
+	cq.split()
+}
+
+// split sets planes and lift.
+func (cq *codedQuery) split() {
+	n := len(cq.q)
+	cq.planes = append(cq.planes[:0], make([]int8, 2*n)...)
+	cq.lift = 0
+	for d, v := range cq.q {
+		low := int8(v)
+		cq.planes[d], cq.planes[n+d] = int8((v-int16(low))>>8), low
+		cq.lift += 128 * int32(v)
+	}
 }
 
 // dots sets dst[i] to about the dot product of the query and row ids[i].
-func (c *codes[C]) dots(dst []float32, sums []int32, ids []uint32, q *codedQuery) {
-	dotCodes(sums, c.data, ids, q.q)
+func (c *codes) dots(dst []float32, sums []int32, ids []uint32, q *codedQuery) {
+	dotCodes(sums, c.data, ids, q)
 	for i, id := range ids {
 		dst[i] = float32(sums[i]) * (c.scale[id] * q.scale)
 	}

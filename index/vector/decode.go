@@ -172,7 +172,7 @@ func (h head) graph(sections [][]byte) *Graph {
 	}
 	g.node, g.sums = uint32s(sections[2]), uint32s(sections[3])
 	g.level = slices.Clone(sections[4])
-	g.codes = newCodes[int8](g.dims, int(h.nodes))
+	g.codes = newCodes(g.dims, int(h.nodes))
 	for i, bits := range uint32s(sections[5]) {
 		g.codes.scale[i] = math.Float32frombits(bits)
 	}

@@ -30,12 +30,12 @@ type Graph struct {
 	keys []uint64 // of the documents, ascending
 	node []uint32 // of each document; documents with one vector share a node
 
-	sums  []uint32    // by node: crc32c of the vector's bytes
-	level []uint8     // by node: its highest layer
-	codes codes[int8] // by node
-	base  []uint32    // by node: linksBase neighbours on layer 0, none where there are fewer
-	above []uint32    // by node with a level, by layer from 1: linksUpper neighbours
-	at    []uint32    // by node: its first row in above
+	sums  []uint32 // by node: crc32c of the vector's bytes
+	level []uint8  // by node: its highest layer
+	codes codes    // by node
+	base  []uint32 // by node: linksBase neighbours on layer 0, none where there are fewer
+	above []uint32 // by node with a level, by layer from 1: linksUpper neighbours
+	at    []uint32 // by node: its first row in above
 
 	entry uint32 // a node of the highest level; none in an empty graph
 }

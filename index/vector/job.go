@@ -26,7 +26,7 @@ type job struct {
 	m       Matrix
 	q       []float32
 	allowed *bitset.BitSet
-	codes   *codes[int16]
+	coding  *coding
 	dst     []float32
 	k       int
 
@@ -37,18 +37,26 @@ type job struct {
 	approx []float32
 }
 
-// A part is the share of one goroutine: rows [lo, hi), lo on a word border.
+// A part is the share of one goroutine.
 type part struct {
-	j      *job
-	lo, hi int
-	best   topK
-	start  func()         // made once: a go statement with arguments allocates
-	score  func([]uint32) // likewise
+	window
+	j     *job
+	best  topK
+	start func()         // made once: a go statement with arguments allocates
+	score func([]uint32) // likewise
+}
+
+// A window goes through the allowed rows of [lo, hi), lo on a word border.
+type window struct {
+	allowed *bitset.BitSet // nil allows all
+	lo, hi  int
 
 	ids    [chunkRows]uint32
 	sums   [chunkRows]int32
 	scores [chunkRows]float32
 }
+
+var windows = sync.Pool{New: func() any { return new(window) }}
 
 func newJob() *job {
 	j := new(job)
@@ -66,7 +74,7 @@ func newJob() *job {
 
 // release forgets what belongs to the caller and gives the scratch back.
 func (j *job) release() {
-	j.m, j.q, j.allowed, j.codes, j.dst, j.k = Matrix{}, nil, nil, nil, nil, 0
+	j.m, j.q, j.allowed, j.coding, j.dst, j.k = Matrix{}, nil, nil, nil, nil, 0
 	jobs.Put(j)
 }
 
@@ -82,6 +90,7 @@ func (j *job) run() *topK {
 	}
 	for i := range j.n {
 		p := &j.parts[i]
+		p.allowed = j.allowed
 		p.lo, p.hi = share(i, j.n, rows)
 		p.best.reset(j.k)
 	}
@@ -106,8 +115,8 @@ func share(i, n, rows int) (lo, hi int) {
 	return min(i*step, rows), min((i+1)*step, rows)
 }
 
-// chunks calls f with the allowed rows of the part, in order, some at a time.
-func (p *part) chunks(f func(ids []uint32)) {
+// chunks calls f with the allowed rows, in order, some at a time.
+func (p *window) chunks(f func(ids []uint32)) {
 	n := 0
 	for w := p.lo / 64; w*64 < p.hi; w++ {
 		if n > chunkRows-64 {
@@ -130,11 +139,11 @@ func (p *part) chunks(f func(ids []uint32)) {
 	f(p.ids[:n])
 }
 
-// word returns which of the part's rows 64·w and following are allowed.
-func (p *part) word(w int) uint64 {
+// word returns which of the rows 64·w and following are allowed.
+func (p *window) word(w int) uint64 {
 	word := uint64(math.MaxUint64)
-	if p.j.allowed != nil {
-		words := p.j.allowed.Words()
+	if p.allowed != nil {
+		words := p.allowed.Words()
 		if w >= len(words) {
 			return 0
 		}
@@ -149,8 +158,8 @@ func (p *part) word(w int) uint64 {
 func (p *part) scoreChunk(ids []uint32) {
 	j := p.j
 	scores := p.scores[:len(ids)]
-	if j.codes != nil {
-		j.codes.dots(scores, p.sums[:], ids, &j.coded)
+	if j.coding != nil {
+		j.coding.dots(scores, p.sums[:], ids, &j.coded)
 	} else {
 		for i, id := range ids {
 			scores[i] = dot(j.q, j.m.Row(int(id)))
@@ -176,8 +185,8 @@ func (p *part) keep(ids []uint32, scores []float32) {
 }
 
 func (j *job) present(row uint32) bool {
-	if j.codes != nil {
-		return j.codes.scale[row] != 0
+	if j.coding != nil {
+		return j.coding.scale[row] != 0
 	}
 	return j.m.present(int(row))
 }

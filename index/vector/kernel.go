@@ -24,13 +24,13 @@ func dotGo(x, y []float32) float32 {
 
 // dotCodesGo sets dst[i] to the dot product of q and row ids[i] of data, whose
 // rows are as long as q. The caller sees to it that no sum overflows.
-func dotCodesGo[C code](dst []int32, data []C, ids []uint32, q []int16) {
+func dotCodesGo(dst []int32, data []int8, ids []uint32, q []int16) {
 	for i, id := range ids {
 		dst[i] = dotCode(data[int(id)*len(q):][:len(q)], q)
 	}
 }
 
-func dotCode[C code](x []C, q []int16) int32 {
+func dotCode(x []int8, q []int16) int32 {
 	var s0, s1, s2, s3 int32
 	for len(x) >= 4 && len(q) >= 4 {
 		s0 += int32(x[0]) * int32(q[0])

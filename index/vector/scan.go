@@ -2,8 +2,6 @@ package vector
 
 import (
 	"math"
-	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/bits-and-blooms/bitset"
@@ -11,36 +9,20 @@ import (
 
 // A Scan searches a matrix by looking at every allowed row. Where the
 // processor multiplies small integers faster than it loads floats, a first pass
-// at 13 bits a number finds the rows that can be among the best, and only those
-// are scored exactly; the answer is the same. (One byte is faster still, but
-// its error is 25 times larger: where scores lie close together most of what
-// it saves goes into scoring exactly.)
+// at one byte a number finds the rows that can be among the best, and only
+// those are scored exactly; the answer is the same.
 type Scan struct {
-	m     Matrix
-	codes codes[int16] // no rows where they would not pay
-	lost  float64      // longest quantisation error of a row
+	m       Matrix
+	*coding // nil where it would not pay
 }
 
 // NewScan returns the exact searcher over m, which must not change afterwards.
-// It takes about a microsecond a row and core.
+// It takes some two microseconds a row and core.
 func NewScan(m Matrix) *Scan {
 	s := &Scan{m: m}
-	if !codesInHardware || m.Rows() == 0 {
-		return s
+	if codesInHardware && m.Rows() > 0 {
+		s.coding = newCoding(m)
 	}
-	s.codes = newCodes[int16](m.Dims, m.Rows())
-	var wg sync.WaitGroup
-	lost := make([]float64, runtime.GOMAXPROCS(0))
-	for part := range lost {
-		wg.Go(func() {
-			lo, hi := share(part, len(lost), m.Rows())
-			for i := lo; i < hi; i++ {
-				lost[part] = max(lost[part], s.codes.set(i, m.Row(i)))
-			}
-		})
-	}
-	wg.Wait()
-	s.lost = slices.Max(lost)
 	return s
 }
 
@@ -53,11 +35,13 @@ func (s *Scan) Search(q []float32, allowed *bitset.BitSet, k int) []Hit {
 	j := jobs.Get().(*job)
 	defer j.release()
 	j.m, j.q, j.allowed, j.k = s.m, q, allowed, k
-	if len(s.codes.scale) == 0 {
+	if s.coding == nil {
 		return j.run().sorted()
 	}
 	j.approx = resize(j.approx, s.m.Rows())
-	within := j.useCodes(s, j.approx)
+	j.coding, j.dst = s.coding, j.approx
+	j.coded.prepare(s.coding, q)
+	within := j.coded.coarse
 	best := j.run()
 	if !best.full() {
 		return j.exact(float32(math.Inf(-1))).sorted()
@@ -65,56 +49,79 @@ func (s *Scan) Search(q []float32, allowed *bitset.BitSet, k int) []Hit {
 	return j.exact(best.worst().Score - 2*within).sorted()
 }
 
-// Scores sets dst[i] to the dot product of q and row i for every row that
-// allowed has (nil allows all) and leaves the rest of dst alone. It does
-// nothing unless dst has a place for every row and q the matrix's dimensions.
-func (s *Scan) Scores(dst, q []float32, allowed *bitset.BitSet) { Scores(dst, s.m, q, allowed) }
+// A Probe is a query made ready to be scored against a Scan's rows. It may be
+// used by any number of goroutines once it is set.
+type Probe struct {
+	scan  *Scan
+	q     []float32
+	coded codedQuery
+}
 
-// Approximate is Scores several times faster: no score is further from the
-// exact one than the returned bound, usually under .001, and most are ten
-// times closer. A caller that wants the exact best k keeps the rows within
-// two bounds of the k-th and asks Score for those. Where codes do not pay the
-// scores are exact and the bound is 0.
-func (s *Scan) Approximate(dst, q []float32, allowed *bitset.BitSet) (within float32) {
-	if len(s.codes.scale) == 0 {
-		Scores(dst, s.m, q, allowed)
-		return 0
+// Set makes p ready for q, which must have the matrix's dimensions and is
+// kept.
+func (p *Probe) Set(s *Scan, q []float32) {
+	p.scan, p.q = s, q
+	p.coded.coarse, p.coded.fine = 0, 0
+	if s.coding != nil {
+		p.coded.prepare(s.coding, q)
 	}
-	if len(q) != s.m.Dims || len(dst) < s.m.Rows() {
-		return 0
+}
+
+// Within returns how far scores by Scores and by Sharpen can be from the
+// exact ones: some .01 and .0002 where rows have codes, else 0. A caller that
+// wants the exact best k keeps the rows within two bounds of the k-th and asks
+// Score for those.
+func (p *Probe) Within() (scores, sharpened float32) { return p.coded.coarse, p.coded.fine }
+
+// Scores sets dst[i] to about the dot product of the query and row i for
+// every row from lo up to hi that allowed has (nil allows all) and leaves the
+// rest of dst alone. The rows begin at a multiple of 64.
+func (p *Probe) Scores(dst []float32, allowed *bitset.BitSet, lo, hi int) {
+	w := windows.Get().(*window)
+	defer windows.Put(w)
+	w.allowed, w.lo, w.hi = allowed, lo, hi
+	w.chunks(func(ids []uint32) {
+		scores := w.scores[:len(ids)]
+		if p.scan.coding != nil {
+			p.scan.dots(scores, w.sums[:], ids, &p.coded)
+		} else {
+			for i, id := range ids {
+				scores[i] = dot(p.q, p.scan.m.Row(int(id)))
+			}
+		}
+		for i, id := range ids {
+			dst[id] = scores[i]
+		}
+	})
+}
+
+// Sharpen is Scores of some rows, nearly exactly.
+func (p *Probe) Sharpen(dst []float32, ids []uint32) {
+	if p.scan.coding == nil {
+		for _, id := range ids {
+			dst[id] = dot(p.q, p.scan.m.Row(int(id)))
+		}
+		return
 	}
-	j := jobs.Get().(*job)
-	defer j.release()
-	j.m, j.q, j.allowed = s.m, q, allowed
-	within = j.useCodes(s, dst)
-	j.run()
-	return within
+	w := windows.Get().(*window)
+	defer windows.Put(w)
+	for len(ids) > 0 {
+		some := ids[:min(len(ids), chunkRows)]
+		scores := w.scores[:len(some)]
+		p.scan.dots(scores, w.sums[:], some, &p.coded)
+		for i, id := range some {
+			dst[id] = scores[i]
+		}
+		p.scan.rest.dots(scores, w.sums[:], some, &p.coded)
+		for i, id := range some {
+			dst[id] += scores[i]
+		}
+		ids = ids[len(some):]
+	}
 }
 
 // Score returns the exact dot product of q and row i, 0 for an absent row.
 func (s *Scan) Score(q []float32, i uint32) float32 { return dot(q, s.m.Row(int(i))) }
-
-// Scores is Scan.Scores of a matrix that is not worth preparing.
-func Scores(dst []float32, m Matrix, q []float32, allowed *bitset.BitSet) {
-	if len(q) != m.Dims || len(q) == 0 || len(dst) < m.Rows() {
-		return
-	}
-	j := jobs.Get().(*job)
-	defer j.release()
-	j.m, j.q, j.allowed, j.dst = m, q, allowed, dst
-	j.run()
-}
-
-// useCodes makes j score by the codes of s into dst and returns how far from
-// the exact scores these can be: by Cauchy and Schwarz |q·x − q'·x'| is at
-// most ‖q‖‖x − x'‖ + ‖q − q'‖‖x'‖.
-func (j *job) useCodes(s *Scan, dst []float32) (within float32) {
-	j.codes, j.dst = &s.codes, dst
-	j.coded.set(j.q, s.codes.stride, s.codes.limit)
-	const rounding = 1e-5 // of the 32-bit sums on both sides
-	norm := math.Sqrt(float64(dot(j.q, j.q)))
-	return float32(norm*s.lost + j.coded.lost*(1+s.lost) + rounding*max(1, norm))
-}
 
 // exact scores the rows whose approximate score reaches floor.
 func (j *job) exact(floor float32) *topK {
@@ -123,7 +130,7 @@ func (j *job) exact(floor float32) *topK {
 	j.parts[0].lo, j.parts[0].hi = 0, j.m.Rows()
 	j.parts[0].chunks(func(ids []uint32) {
 		for _, id := range ids {
-			if j.approx[id] >= floor && j.codes.scale[id] != 0 {
+			if j.approx[id] >= floor && j.coding.scale[id] != 0 {
 				best.offer(Hit{id, dot(j.q, j.m.Row(int(id)))})
 			}
 		}

@@ -132,27 +132,6 @@ func TestScanRefusesOddArguments(t *testing.T) {
 	}
 }
 
-func TestScores(t *testing.T) {
-	for _, rows := range []int{100, parallelFrom + 1} {
-		m := randomMatrix(4, rows, 16, 1)
-		q, allowed := m.Row(5), someOf(4, rows, .3)
-		dst := make([]float32, rows)
-		for i := range dst {
-			dst[i] = -7
-		}
-		Scores(dst, m, q, allowed)
-		for i, got := range dst {
-			want := float32(-7)
-			if allowed.Test(uint(i)) {
-				want = dot(q, m.Row(i))
-			}
-			if got != want {
-				t.Fatalf("row %d of %d: got %g, want %g", i, rows, got, want)
-			}
-		}
-	}
-}
-
 func TestScanAllocatesResultsOnly(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector makes pools forget")
@@ -160,11 +139,13 @@ func TestScanAllocatesResultsOnly(t *testing.T) {
 	m := randomMatrix(4, 5000, 32, 1)
 	s, q := NewScan(m), m.Row(0)
 	dst := make([]float32, m.Rows())
+	var p Probe
+	p.Set(s, q)
 	if n := testing.AllocsPerRun(100, func() { s.Search(q, nil, 10) }); n > 1.5 {
 		t.Errorf("Search allocates %.1f times, want 1", n)
 	}
-	if n := testing.AllocsPerRun(100, func() { Scores(dst, m, q, nil) }); n > .5 {
-		t.Errorf("Scores allocates %.1f times, want 0", n)
+	if n := testing.AllocsPerRun(100, func() { p.Set(s, q); p.Scores(dst, nil, 0, m.Rows()) }); n > .5 {
+		t.Errorf("Probe.Scores allocates %.1f times, want 0", n)
 	}
 }
 
@@ -186,15 +167,12 @@ func BenchmarkScan(b *testing.B) {
 			})
 		}
 		s, dst := NewScan(m), make([]float32, rows)
-		b.Run(fmt.Sprintf("rows=%d/scores", rows), func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				s.Scores(dst, queries.Row(i%64), nil)
-			}
-		})
 		b.Run(fmt.Sprintf("rows=%d/approximate", rows), func(b *testing.B) {
 			b.ReportAllocs()
+			var p Probe
 			for i := 0; b.Loop(); i++ {
-				s.Approximate(dst, queries.Row(i%64), nil)
+				p.Set(s, queries.Row(i%64))
+				p.Scores(dst, nil, 0, rows)
 			}
 		})
 		b.Run(fmt.Sprintf("rows=%d/prepare", rows), func(b *testing.B) {
@@ -228,41 +206,49 @@ func TestApproximateKeepsItsPromise(t *testing.T) {
 			s, allowed, dst := NewScan(m), someOf(1, rows, .5), make([]float32, rows)
 			for seed := range uint64(20) {
 				q := randomMatrix(seed, 1, dims, 0).Row(0)
-				within := s.Approximate(dst, q, allowed)
-				if within > .003 {
-					t.Errorf("%d dimensions: bound %g is too wide to be of use", dims, within)
+				var p Probe
+				p.Set(s, q)
+				p.Scores(dst, allowed, 0, 64*(rows/128))
+				p.Scores(dst, allowed, 64*(rows/128), rows)
+				within, sharpened := p.Within()
+				if within > .08 || sharpened > .001 {
+					t.Errorf("%d dimensions: bounds %g and %g are too wide to be of use", dims, within, sharpened)
 				}
-				for i := range rows {
-					if d := dst[i] - s.Score(q, uint32(i)); allowed.Test(uint(i)) && max(d, -d) > within {
-						t.Fatalf("%d dimensions, row %d: off by %g, promised %g", dims, i, d, within)
+				var ids []uint32
+				off := func(when string, promised float32) {
+					for i := range rows {
+						if d := dst[i] - s.Score(q, uint32(i)); allowed.Test(uint(i)) && max(d, -d) > promised {
+							t.Fatalf("%d dimensions, row %d, %s: off by %g, promised %g", dims, i, when, d, promised)
+						} else if allowed.Test(uint(i)) {
+							ids = append(ids, uint32(i))
+						}
 					}
 				}
+				off("at first", within)
+				p.Sharpen(dst, ids)
+				off("sharpened", sharpened)
 			}
 		}
 	}
 }
 
 func TestCodeKernelsAgree(t *testing.T) {
-	t.Run("bytes", func(t *testing.T) { testKernel[int8](t, maxByte) })
-	t.Run("words", func(t *testing.T) { testKernel[int16](t, maxWord) })
-}
-
-func testKernel[C code](t *testing.T, limit int) {
 	r := rand.New(rand.NewPCG(5, 5))
-	for _, stride := range []int{32, 96, 256, 4096} {
-		data, q := make([]C, 9*stride), make([]int16, stride)
-		for i := range data {
-			data[i] = C(r.IntN(2*limit+1) - limit)
+	for _, dims := range []int{1, 64, 100, 256, 4096} {
+		x := newCodes(dims, 9)
+		for i := range x.data {
+			x.data[i] = int8(r.IntN(2*maxCode+1) - maxCode)
 		}
-		for i := range q {
-			q[i] = int16(r.IntN(201) - 100)
-		}
+		var q codedQuery
+		q.set(randomMatrix(r.Uint64(), 1, dims, 0).Row(0), x.stride)
 		ids := []uint32{8, 0, 3, 3, 1}
 		got, want := make([]int32, len(ids)), make([]int32, len(ids))
-		dotCodes(got, data, ids, q)
-		dotCodesGo(want, data, ids, q)
-		if !slices.Equal(got, want) {
-			t.Errorf("stride %d: got %v, want %v", stride, got, want)
+		dotCodesGo(want, x.data, ids, q.q)
+		for name, kernel := range kernels {
+			kernel(got, x.data, ids, &q)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %d dimensions: got %v, want %v", name, dims, got, want)
+			}
 		}
 	}
 }
@@ -276,7 +262,9 @@ func TestCodesDoNotOverflow(t *testing.T) {
 		}
 		normalise(m.Data)
 		dst := make([]float32, 1)
-		NewScan(m).Approximate(dst, m.Row(0), nil)
+		var p Probe
+		p.Set(NewScan(m), m.Row(0))
+		p.Scores(dst, nil, 0, 1)
 		if math.Abs(float64(dst[0])-1) > 1e-3 {
 			t.Errorf("%d dimensions: got %g, want 1", dims, dst[0])
 		}

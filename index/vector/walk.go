@@ -67,7 +67,7 @@ func (w *walker) start(g *Graph, q []float32) {
 	if len(w.seen) < g.Nodes() {
 		w.seen, w.walk = make([]uint32, g.Nodes()), 0
 	}
-	w.coded.set(q, g.codes.stride, g.codes.limit)
+	w.coded.set(q, g.codes.stride)
 }
 
 // newWalk forgets which nodes were met.
