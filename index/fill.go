@@ -159,9 +159,10 @@ func (ix *Index) readOnlyNow() bool {
 // missing are the texts of the searchable catalog that lack a vector and may
 // still get one. The caller holds mu.
 func (ix *Index) missing(m *model) (todo []want) {
-	seen := make(map[[32]byte]bool, len(m.known))
+	docs := ix.snapshot().docs
+	seen := make(map[[32]byte]bool, len(docs))
 	m.fill.refused = 0
-	for _, d := range ix.snapshot().docs {
+	for _, d := range docs {
 		text := d.embedded[m.form]
 		if seen[text] {
 			continue
@@ -196,6 +197,9 @@ func (ix *Index) lookUp(ctx context.Context, m *model) []want {
 	found, complete := ix.stored(ctx, m, todo, saved)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
+	if len(m.known) == 0 {
+		m.known = make(map[[32]byte][]float32, len(todo))
+	}
 	n := 0
 	for i, v := range found {
 		if v == nil {

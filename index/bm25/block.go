@@ -1,6 +1,7 @@
 package bm25
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 )
@@ -59,12 +60,21 @@ func (b *Block) Docs(limit uint32) ([]Doc, error) {
 // some field, and how many counts that needs.
 func (d *Doc) sound(limit uint32) (counts int, ok bool) {
 	next := uint32(0)
-	for i, t := range d.Terms {
-		if t < next || t >= limit || d.Masks[i] == 0 {
+	for _, t := range d.Terms {
+		if t < next || t >= limit {
 			return 0, false
 		}
 		next = t + 1
-		counts += bits.OnesCount8(d.Masks[i])
 	}
-	return counts, true
+	masks, none := d.Masks, uint64(0)
+	for ; len(masks) >= 8; masks = masks[8:] {
+		x := binary.NativeEndian.Uint64(masks)
+		counts += bits.OnesCount64(x)
+		none |= (x - 0x0101010101010101) & ^x & 0x8080808080808080 // a bit for a byte that is 0
+	}
+	for _, m := range masks {
+		counts += bits.OnesCount8(m)
+		none |= uint64(m-1) &^ uint64(m) & 0x80
+	}
+	return counts, none == 0
 }

@@ -36,17 +36,9 @@ func NewLexicon(text []byte, ends []uint32) (Lexicon, error) {
 		size *= 2
 	}
 	l := Lexicon{text: text[:start:start], table: make([]uint32, size)}
-	for i := range ends {
-		l.ends = ends[: i+1 : i+1]
-		term := l.term(uint32(i))
-		l.ends = ends[:i]
-		_, slot, twice := l.find(term)
-		if twice {
-			return Lexicon{}, fmt.Errorf("restore terms: %w: %q twice", errMalformed, term)
-		}
-		l.table[slot] = uint32(i) + 1
+	if !l.number(ends[:len(ends):len(ends)]) {
+		return Lexicon{}, fmt.Errorf("restore terms: %w: one is there twice", errMalformed)
 	}
-	l.ends = ends[:len(ends):len(ends)]
 	return l, nil
 }
 
@@ -131,15 +123,25 @@ func (l *Lexicon) find(term []byte) (id, slot uint32, ok bool) {
 
 // grow doubles the table into a new one, so that views keep theirs.
 func (l *Lexicon) grow() {
-	old := l.ends
 	l.table = make([]uint32, max(1024, 2*len(l.table)))
-	l.ends = nil
-	for i := range old {
-		l.ends = old[:i+1]
+	l.number(l.ends)
+}
+
+// number gives all terms their numbers in an empty table, and says whether
+// each is there once.
+func (l *Lexicon) number(ends []uint32) (distinct bool) {
+	distinct = true
+	for i := range ends {
+		l.ends = ends[:i+1]
 		term := l.term(uint32(i))
-		l.ends = old[:i]
-		_, slot, _ := l.find(term)
+		l.ends = ends[:i]
+		_, slot, twice := l.find(term)
+		if twice {
+			distinct = false
+			continue
+		}
 		l.table[slot] = uint32(i) + 1
 	}
-	l.ends = old
+	l.ends = ends
+	return distinct
 }
