@@ -272,9 +272,7 @@ func (ix *Index) startModels(ctx context.Context) {
 		}
 		return
 	}
-	ix.mu.Lock()
-	ix.kick()
-	ix.mu.Unlock()
+	// Loading the catalog has kicked the fillers already.
 	for _, r := range []role{desired, fallback} {
 		ix.tending.Go(func() { ix.fillFor(ctx, r) })
 	}
