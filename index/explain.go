@@ -96,7 +96,7 @@ func (r *search) rankOf(doc uint32, score float64) int {
 	rank := 1
 	self := scored{doc, score}
 	r.each(func(d uint32) {
-		if math.Abs(r.scores[d]-score) <= r.within {
+		if math.Abs(r.scores[d]-score) <= r.margins.within(d) {
 			r.refine(d)
 		}
 		if d != doc && (scored{d, r.scores[d]}).better(self) {

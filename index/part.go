@@ -61,7 +61,7 @@ func (r *search) runParts() []part {
 		p := &r.crew.parts[i]
 		p.r, p.lo, p.hi = r, min(i*step, docs), min((i+1)*step, docs)
 		p.total, p.edge = 0, p.edge[:0]
-		p.best.reset(r.limit, r.within, r.reach())
+		p.best.reset(r.limit, r.reach())
 	}
 	r.crew.primed.Add(n)
 	r.crew.done.Add(n - 1)
@@ -84,11 +84,14 @@ func (p *part) score() {
 		r.probe.Scores(r.cosines, r.allowed, p.lo, p.hi)
 	}
 	r.crew.primed.Wait()
-	if r.allowed == nil {
+	switch {
+	case r.allowed != nil:
+		p.visitAllowed()
+	case r.space == nil:
+		p.visitWords()
+	default:
 		p.fuseAll()
 		p.visitAll()
-	} else {
-		p.visitAllowed()
 	}
 	p.decide()
 }
@@ -98,7 +101,7 @@ func (p *part) decide() {
 	r, floor := p.r, p.r.floor()
 	r.sharpen(p.edge)
 	for _, d := range p.edge {
-		if math.Abs(r.scores[d]-floor) <= r.sharpened || slices.Contains(r.named.docs, d) {
+		if math.Abs(r.scores[d]-floor) <= r.margins.sharpened || slices.Contains(r.named.docs, d) {
 			r.refine(d)
 		}
 		if r.scores[d] >= floor {
@@ -123,14 +126,8 @@ func (p *part) prime() {
 // it needs in registers.
 func (p *part) fuseAll() {
 	r := p.r
-	scores, keywords := r.scores[p.lo:p.hi], r.keywords[p.lo:p.hi]
-	if r.space == nil {
-		for i, keyword := range keywords {
-			scores[i] = clip(r.weights.alone * float64(keyword))
-		}
-		return
-	}
 	w, priors := r.weights, r.priors
+	scores, keywords := r.scores[p.lo:p.hi], r.keywords[p.lo:p.hi]
 	cosines, servers := r.cosines[p.lo:p.hi], r.s.server[p.lo:p.hi]
 	for i := range scores {
 		cosine := float64(max(0, cosines[i]))
@@ -150,24 +147,38 @@ func (p *part) fuseAll() {
 	}
 }
 
-// visitAll sorts out all documents of the part. Most need no more than being
-// counted, which the loop does without a branch.
+// visitAll is visit for all documents of the part. Most need no more than
+// being counted, which the loop does without a branch.
 func (p *part) visitAll() {
-	r := p.r
-	floor, high := r.floor(), r.high
-	if r.mode == Keyword {
-		// What shares no term with the query is no result whatever the floor.
-		high = max(high, math.SmallestNonzeroFloat64)
-	}
-	for i, score := range r.scores[p.lo:p.hi] {
+	m, floor, least, total := p.r.margins, p.r.floor(), p.best.least, 0
+	scores := p.r.scores[p.lo:p.hi]
+	sizes := m.sizes[p.lo:p.hi]
+	for i, score := range scores {
+		within := m.fixed + m.slope*float64(sizes[i])
 		above := 0
-		if score >= high {
+		if score >= floor {
 			above = 1
 		}
-		p.total += above
-		if score >= p.best.least || math.Abs(score-floor) <= r.within {
-			p.total -= above
-			p.visit(uint32(p.lo+i), score)
+		total += above
+		if score+within >= least || math.Abs(score-floor) <= within {
+			total -= above
+			p.visit(uint32(p.lo+i), score, within)
+			least = p.best.least
+		}
+	}
+	p.total += total
+}
+
+// visitWords scores and sorts out the documents of the part that share a term
+// with the query.
+func (p *part) visitWords() {
+	r := p.r
+	within := r.margins.fixed
+	for i, keyword := range r.keywords[p.lo:p.hi] {
+		score := clip(r.weights.alone * float64(keyword))
+		r.scores[p.lo+i] = score
+		if keyword > 0 {
+			p.visit(uint32(p.lo+i), score, within)
 		}
 	}
 }
@@ -177,24 +188,23 @@ func (p *part) visitAllowed() {
 	r := p.r
 	for d, ok := r.allowed.NextSet(uint(p.lo)); ok && int(d) < p.hi; d, ok = r.allowed.NextSet(d + 1) {
 		doc := uint32(d)
-		r.scores[d] = r.fused(doc, float64(r.keywords[d]), float64(r.cosines[d]))
-		p.visit(doc, r.scores[d])
+		score := r.fused(doc, float64(r.keywords[d]), float64(r.cosines[d]))
+		r.scores[d] = score
+		if r.mode != Keyword || score > 0 {
+			p.visit(doc, score, r.margins.within(doc))
+		}
 	}
 }
 
-// visit sorts out one document: counted, to be looked at closely, or a
-// candidate.
-func (p *part) visit(doc uint32, score float64) {
-	r := p.r
-	if score == 0 && r.mode == Keyword {
-		return
-	}
-	if score >= r.high {
+// visit sorts out one document: counted, to be looked at closely, a candidate.
+func (p *part) visit(doc uint32, score, within float64) {
+	floor := p.r.floor()
+	if score >= floor+within {
 		p.total++
-	} else if score >= r.low {
+	} else if score >= floor-within {
 		p.edge = append(p.edge, doc)
 	}
-	if score >= p.best.least {
-		p.best.offer(doc, score)
+	if score+within >= p.best.least {
+		p.best.offer(bounds{doc, score - within, score + within})
 	}
 }

@@ -16,17 +16,34 @@ func (r *search) score() {
 	r.sweep()
 }
 
-// bound finds how far approximate scores can be from the exact ones.
+// margins bound how far approximate scores can be from the exact ones.
+type margins struct {
+	fixed, slope float64   // of the sweep's: fixed + slope times the document's size
+	sizes        []float32 // by document
+	sharpened    float64
+}
+
 func (r *search) bound() {
-	r.within = r.s.lexical.Within(&r.lexical) * r.weights.lexical(r.space)
-	r.sharpened = r.within
-	if r.space != nil {
-		r.probe.Set(r.space.scan, r.vec)
-		scores, sharpened := r.probe.Within()
-		weight := r.weights.cosine + r.weights.prior
-		r.within += float64(scores) * weight
-		r.sharpened += float64(sharpened) * weight
+	fixed := r.s.lexical.Within(&r.lexical) * r.weights.lexical(r.space)
+	r.margins = margins{fixed: fixed, sharpened: fixed}
+	if r.space == nil {
+		return
 	}
+	r.probe.Set(r.space.scan, r.vec)
+	e := r.probe.Errors()
+	weight := r.weights.cosine + r.weights.prior
+	r.margins.fixed += float64(e.Fixed) * weight
+	r.margins.slope = float64(e.Slope) * weight
+	r.margins.sizes = e.Sizes
+	r.margins.sharpened += float64(e.Sharpened) * weight
+}
+
+// within is how far the sweep's score of a document can be from the exact one.
+func (m *margins) within(doc uint32) float64 {
+	if m.slope == 0 {
+		return m.fixed
+	}
+	return m.fixed + m.slope*float64(m.sizes[doc])
 }
 
 // sweep scores every allowed document approximately, in a pass that also
@@ -35,37 +52,36 @@ func (r *search) bound() {
 // made exact where that does not decide: rows and totals are those of exact
 // scores.
 func (r *search) sweep() {
-	floor := r.floor()
-	r.low, r.high = floor-r.within, floor+r.within
 	r.total, r.candidates = 0, r.candidates[:0]
-	r.best.reset(r.limit, r.within, r.reach())
+	r.best.reset(r.limit, r.reach())
 	for _, p := range r.runParts() {
 		r.total += p.total
-		for _, c := range p.best.seen {
-			if c.score >= r.best.least {
-				r.best.offer(c.doc, c.score)
+		for _, b := range p.best.seen {
+			if b.high >= r.best.least {
+				r.best.offer(b)
 			}
 		}
 	}
+	r.addNamed()
 	r.candidates = append(r.candidates, r.narrow(r.limit, r.best.candidates())...)
-	r.addNamed(floor)
+	slices.Sort(r.candidates)
+	r.candidates = slices.Compact(r.candidates)
 }
 
-// addNamed makes candidates of the tools that the query names, which reach
-// any floor.
-func (r *search) addNamed(floor float64) {
+// addNamed makes candidates of the tools that the query names, and counts
+// those that reach the floor only because they are named.
+func (r *search) addNamed() {
+	floor := r.floor()
 	for _, d := range r.named.docs {
 		if !r.allows(d) {
 			continue
 		}
-		if r.scores[d] < r.low && raised(r.scores[d]) >= floor {
+		uncounted := r.scores[d] < floor-r.margins.within(d)
+		r.candidates = append(r.candidates, d)
+		if r.refine(d); uncounted && r.scores[d] >= floor {
 			r.total++
 		}
-		if !slices.Contains(r.candidates, d) {
-			r.candidates = append(r.candidates, d)
-			r.best.see(d, r.scores[d])
-			r.refine(d)
-		}
+		r.best.know(bounds{d, r.scores[d], r.scores[d]})
 	}
 }
 
@@ -73,9 +89,9 @@ func (r *search) addNamed(floor float64) {
 // their exact scores.
 func (r *search) narrow(k int, docs []uint32) []uint32 {
 	r.sharpen(docs)
-	r.second.reset(k, r.sharpened, 1)
+	r.second.reset(k, 1)
 	for _, d := range docs {
-		r.second.offer(d, r.scores[d])
+		r.second.offer(bounds{d, r.scores[d] - r.margins.sharpened, r.scores[d] + r.margins.sharpened})
 	}
 	docs = r.second.candidates()
 	for _, d := range docs {
@@ -124,10 +140,10 @@ func (r *search) bm25f(doc uint32) float64 {
 func (r *search) bestSeen(k int, ok func(doc uint32) bool) []scored {
 	docs := r.candidates
 	if !r.partial {
-		r.second.reset(k, r.within, 1)
-		for _, c := range r.best.seen {
-			if ok(c.doc) {
-				r.second.offer(c.doc, r.scores[c.doc])
+		r.second.reset(k, 1)
+		for _, b := range r.best.seen {
+			if ok(b.doc) {
+				r.second.offer(b)
 			}
 		}
 		docs = r.narrow(k, r.second.candidates())

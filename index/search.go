@@ -43,20 +43,17 @@ type search struct {
 	allowed *bitset.BitSet // nil allows all
 	count   int            // of allowed documents
 
-	mode      Mode   // that answers
-	reason    string // why it is not the mode or model asked for
-	lexical   bm25.Query
-	space     *space    // nil in keyword mode
-	fusion    Fusion    // of the space
-	vec       []float32 // the query's vector, unit length or zero
-	weights   weights
-	named     naming
-	partial   bool    // only candidates are scored
-	within    float64 // how far scores of the sweep may be from the exact ones
-	sharpened float64 // and sharpened ones
-	total     int     // documents that reach the floor
-	low       float64 // scores from low to high may or may not reach the floor
-	high      float64
+	mode    Mode   // that answers
+	reason  string // why it is not the mode or model asked for
+	lexical bm25.Query
+	space   *space    // nil in keyword mode
+	fusion  Fusion    // of the space
+	vec     []float32 // the query's vector, unit length or zero
+	weights weights
+	named   naming
+	partial bool // only candidates are scored
+	margins margins
+	total   int // documents that reach the floor
 	*scratch
 }
 

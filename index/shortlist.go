@@ -1,53 +1,62 @@
 package index
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
-// A shortlist finds the best k of scores that may be wrong by some error. Once
-// k are known, no document that is two errors or more below the last of them
-// can be among the k.
+// A shortlist finds the best k of scores that are only known to lie between
+// two bounds. Once k are known, no document whose upper bound is below the k-th
+// of the lower bounds can be among the k.
 type shortlist struct {
-	top   ranking
-	error float64
+	top   ranking // of the lower bounds
 	reach float64 // share of the k-th score down to which documents are kept
-	least float64 // what a score must reach to be offered
-	seen  []scored
+	least float64 // what an upper bound must reach to be offered
+	seen  []bounds
 	docs  []uint32
+}
+
+// bounds are what is known of a document's score.
+type bounds struct {
+	doc       uint32
+	low, high float64
 }
 
 // reset starts anew. A reach below 1 keeps documents in seen that score as
 // much less than the k-th.
-func (l *shortlist) reset(k int, error, reach float64) {
+func (l *shortlist) reset(k int, reach float64) {
 	l.top.reset(k)
-	l.error, l.reach, l.least, l.seen, l.docs = error, reach, math.Inf(-1), l.seen[:0], l.docs[:0]
+	l.reach, l.least, l.seen, l.docs = reach, math.Inf(-1), l.seen[:0], l.docs[:0]
 }
 
-func (l *shortlist) offer(doc uint32, score float64) {
-	l.seen = append(l.seen, scored{doc, score})
-	l.top.push(doc, score)
-	if len(l.top.heap) == l.top.k && l.top.k > 0 {
-		l.least = l.reach*l.top.heap[0].score - 2*l.error
-	}
+func (l *shortlist) offer(b bounds) {
+	l.seen = append(l.seen, b)
+	l.top.push(b.doc, b.low)
+	l.least = l.reach * l.last()
 }
 
-// see keeps a document that was not offered.
-func (l *shortlist) see(doc uint32, score float64) {
-	if !slices.ContainsFunc(l.seen, func(c scored) bool { return c.doc == doc }) {
-		l.seen = append(l.seen, scored{doc, score})
+// last is the k-th of the lower bounds.
+func (l *shortlist) last() float64 {
+	if len(l.top.heap) < l.top.k || l.top.k == 0 {
+		return math.Inf(-1)
 	}
+	return l.top.heap[0].score
+}
+
+// know replaces what is known of a document.
+func (l *shortlist) know(b bounds) {
+	for i := range l.seen {
+		if l.seen[i].doc == b.doc {
+			l.seen[i] = b
+			return
+		}
+	}
+	l.seen = append(l.seen, b)
 }
 
 // candidates are the documents that can be among the k.
 func (l *shortlist) candidates() []uint32 {
-	least := math.Inf(-1)
-	if len(l.top.heap) == l.top.k && l.top.k > 0 {
-		least = l.top.heap[0].score - 2*l.error
-	}
-	for _, c := range l.seen {
-		if c.score >= least {
-			l.docs = append(l.docs, c.doc)
+	least := l.last()
+	for _, b := range l.seen {
+		if b.high >= least {
+			l.docs = append(l.docs, b.doc)
 		}
 	}
 	return l.docs

@@ -26,8 +26,9 @@ func newCodes(dims, rows int) codes {
 	return codes{dims: dims, stride: stride, data: make([]int8, rows*stride), scale: make([]float32, rows)}
 }
 
-// set quantises x into row i and returns the length of what that loses.
-func (c *codes) set(i int, x []float32) (lost float64) {
+// set quantises x into row i and returns the length of what that loses, in
+// units of the row's scale.
+func (c *codes) set(i int, x []float32) (steps float64) {
 	peak := peak(x)
 	if peak == 0 {
 		return 0
@@ -45,7 +46,7 @@ func (c *codes) set(i int, x []float32) (lost float64) {
 		sums[d%2] += diff * diff
 	}
 	// A little more covers the rounding of the sum itself.
-	return math.Sqrt(float64(sums[0]+sums[1])) * float64(c.scale[i]) * 1.001
+	return math.Sqrt(float64(sums[0]+sums[1])) * 1.001
 }
 
 // subtract takes what row i stands for off x.

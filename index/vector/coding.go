@@ -16,7 +16,9 @@ type coding struct {
 	rest   codes
 	centre []float32
 
-	lost, left float64 // longest error of a row by codes, and by both layers
+	widest float32 // the greatest scale of a row
+	steps  float64 // longest error of a row by codes, in units of its scale
+	left   float64 // longest error of a row by both layers
 }
 
 // centreRows is how many rows the centre is taken from: it need not be exact.
@@ -25,19 +27,19 @@ const centreRows = 1000
 func newCoding(m Matrix) *coding {
 	c := &coding{codes: newCodes(m.Dims, m.Rows()), rest: newCodes(m.Dims, m.Rows()), centre: centreOf(m)}
 	var wg sync.WaitGroup
-	lost, left := make([]float64, runtime.GOMAXPROCS(0)), make([]float64, runtime.GOMAXPROCS(0))
-	for part := range lost {
+	steps, left := make([]float64, runtime.GOMAXPROCS(0)), make([]float64, runtime.GOMAXPROCS(0))
+	for part := range steps {
 		wg.Go(func() {
 			buf := make([]float32, m.Dims)
-			lo, hi := share(part, len(lost), m.Rows())
+			lo, hi := share(part, len(steps), m.Rows())
 			for i := lo; i < hi; i++ {
 				a, b := c.encode(i, m.Row(i), buf)
-				lost[part], left[part] = max(lost[part], a), max(left[part], b)
+				steps[part], left[part] = max(steps[part], a), max(left[part], b)
 			}
 		})
 	}
 	wg.Wait()
-	c.lost, c.left = slices.Max(lost), slices.Max(left)
+	c.widest, c.steps, c.left = slices.Max(c.scale), slices.Max(steps), slices.Max(left)
 	return c
 }
 
@@ -53,43 +55,46 @@ func centreOf(m Matrix) []float32 {
 	return centre
 }
 
-// encode sets row i and returns the lengths of its errors; buf is scratch.
-func (c *coding) encode(i int, x, buf []float32) (lost, left float64) {
+// encode sets row i and returns the lengths of its errors: by codes in units
+// of the row's scale, and by both layers. buf is scratch.
+func (c *coding) encode(i int, x, buf []float32) (steps, left float64) {
 	if peak(x) == 0 {
 		return 0, 0
 	}
 	for d, v := range x {
 		buf[d] = v - c.centre[d]
 	}
-	lost = c.set(i, buf)
+	steps = c.set(i, buf)
 	c.scale[i] = max(c.scale[i], math.SmallestNonzeroFloat32) // 0 would mean absent
 	c.subtract(i, buf)
-	return lost, c.rest.set(i, buf)
+	left = c.rest.set(i, buf) * float64(c.rest.scale[i])
+	return steps, left
 }
 
 // A codedQuery is a query vector at two bytes a number, so that its own
 // rounding adds next to nothing to the error.
 type codedQuery struct {
-	q            []int16
-	planes       []int8 // the high bytes of q, then the low ones
-	lift         int32  // 128 times the sum of q, which may wrap
-	scale        float32
-	lost         float64 // length of the rounding error
-	base         float32 // product with the centre
-	coarse, fine float32 // bounds of the errors of scores by one layer and by two
+	q      []int16
+	planes []int8 // the high bytes of q, then the low ones
+	lift   int32  // 128 times the sum of q, which may wrap
+	scale  float32
+	lost   float64 // length of the rounding error
+	base   float32 // product with the centre
+	errors Errors  // but for the sizes
 }
 
 // prepare sets cq for the rows of c. By Cauchy and Schwarz |q·x − q'·x'| is at
-// most ‖q‖‖x − x'‖ + ‖q − q'‖‖x'‖, where x, less the centre, is no longer
+// most ‖q'‖‖x − x'‖ + ‖q − q'‖‖x‖, where x, less the centre, is no longer
 // than 2.
 func (cq *codedQuery) prepare(c *coding, q []float32) {
 	cq.set(q, c.stride)
 	cq.base = dot(q, c.centre)
 	const rounding = 1e-5 // of the 32-bit sums on both sides
 	norm := math.Sqrt(float64(dot(q, q)))
-	always := cq.lost*(2+c.lost) + rounding*max(1, norm)
-	cq.coarse = float32(norm*c.lost + always)
-	cq.fine = float32(norm*c.left + always)
+	fixed := cq.lost*2 + rounding*max(1, norm)
+	cq.errors.Fixed = float32(fixed)
+	cq.errors.Slope = float32((norm + cq.lost) * c.steps)
+	cq.errors.Sharpened = float32((norm+cq.lost)*c.left + fixed)
 }
 
 // dots sets dst[i] to about the dot product of the query and row ids[i].

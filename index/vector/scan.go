@@ -41,7 +41,7 @@ func (s *Scan) Search(q []float32, allowed *bitset.BitSet, k int) []Hit {
 	j.approx = resize(j.approx, s.m.Rows())
 	j.coding, j.dst = s.coding, j.approx
 	j.coded.prepare(s.coding, q)
-	within := j.coded.coarse
+	within := j.coded.errors.Fixed + j.coded.errors.Slope*s.widest
 	best := j.run()
 	if !best.full() {
 		return j.exact(float32(math.Inf(-1))).sorted()
@@ -61,17 +61,31 @@ type Probe struct {
 // kept.
 func (p *Probe) Set(s *Scan, q []float32) {
 	p.scan, p.q = s, q
-	p.coded.coarse, p.coded.fine = 0, 0
+	p.coded.errors = Errors{}
 	if s.coding != nil {
 		p.coded.prepare(s.coding, q)
 	}
 }
 
-// Within returns how far scores by Scores and by Sharpen can be from the
-// exact ones: some .01 and .0002 where rows have codes, else 0. A caller that
-// wants the exact best k keeps the rows within two bounds of the k-th and asks
-// Score for those.
-func (p *Probe) Within() (scores, sharpened float32) { return p.coded.coarse, p.coded.fine }
+// Errors bound how far a Probe's scores can be from the exact ones: row i's by
+// Fixed + Slope · Sizes[i], some .01 together, and a sharpened one by
+// Sharpened, some .0002. Where rows have no codes all are 0.
+type Errors struct {
+	Fixed, Slope, Sharpened float32
+	Sizes                   []float32 // by row
+}
+
+// Errors returns the bounds for p's query. A caller that wants the exact best
+// k keeps the rows that can be among them and asks Score for those.
+func (p *Probe) Errors() Errors {
+	e := p.coded.errors
+	if p.scan.coding == nil {
+		e.Sizes = p.scan.m.Data[:p.scan.m.Rows()] // any numbers do: they are multiplied by 0
+	} else {
+		e.Sizes = p.scan.scale
+	}
+	return e
+}
 
 // Scores sets dst[i] to about the dot product of the query and row i for
 // every row from lo up to hi that allowed has (nil allows all) and leaves the

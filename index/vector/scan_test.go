@@ -210,13 +210,14 @@ func TestApproximateKeepsItsPromise(t *testing.T) {
 				p.Set(s, q)
 				p.Scores(dst, allowed, 0, 64*(rows/128))
 				p.Scores(dst, allowed, 64*(rows/128), rows)
-				within, sharpened := p.Within()
-				if within > .08 || sharpened > .001 {
-					t.Errorf("%d dimensions: bounds %g and %g are too wide to be of use", dims, within, sharpened)
+				e := p.Errors()
+				if e.Fixed > .001 || e.Slope*e.Sizes[0] > .08 || e.Sharpened > .001 {
+					t.Errorf("%d dimensions: bounds %g + %g and %g are too wide to be of use", dims, e.Fixed, e.Slope*e.Sizes[0], e.Sharpened)
 				}
 				var ids []uint32
-				off := func(when string, promised float32) {
+				off := func(when string, promised func(i int) float32) {
 					for i := range rows {
+						promised := promised(i)
 						if d := dst[i] - s.Score(q, uint32(i)); allowed.Test(uint(i)) && max(d, -d) > promised {
 							t.Fatalf("%d dimensions, row %d, %s: off by %g, promised %g", dims, i, when, d, promised)
 						} else if allowed.Test(uint(i)) {
@@ -224,9 +225,9 @@ func TestApproximateKeepsItsPromise(t *testing.T) {
 						}
 					}
 				}
-				off("at first", within)
+				off("at first", func(i int) float32 { return e.Fixed + e.Slope*e.Sizes[i] })
 				p.Sharpen(dst, ids)
-				off("sharpened", sharpened)
+				off("sharpened", func(int) float32 { return e.Sharpened })
 			}
 		}
 	}
