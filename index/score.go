@@ -53,6 +53,7 @@ func (m *margins) within(doc uint32) float64 {
 // scores.
 func (r *search) sweep() {
 	r.total, r.candidates = 0, r.candidates[:0]
+	clear(r.sharp)
 	r.best.reset(r.limit, r.reach())
 	for _, p := range r.runParts() {
 		r.total += p.total
@@ -106,11 +107,23 @@ func (r *search) sharpen(docs []uint32) {
 	if r.space == nil {
 		return
 	}
-	r.probe.Sharpen(r.cosines, docs)
-	for _, d := range docs {
-		if !slices.Contains(r.named.docs, d) {
-			r.scores[d] = r.fused(d, float64(r.keywords[d]), float64(r.cosines[d]))
+	var blunt [64]uint32
+	for len(docs) > 0 {
+		n := min(len(docs), len(blunt))
+		some := blunt[:0]
+		for _, d := range docs[:n] {
+			if bit := uint64(1) << (d % 64); r.sharp[d/64]&bit == 0 {
+				r.sharp[d/64] |= bit
+				some = append(some, d)
+			}
 		}
+		r.probe.Sharpen(r.cosines, some)
+		for _, d := range some {
+			if !slices.Contains(r.named.docs, d) {
+				r.scores[d] = r.fused(d, float64(r.keywords[d]), float64(r.cosines[d]))
+			}
+		}
+		docs = docs[n:]
 	}
 }
 

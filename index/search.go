@@ -63,6 +63,7 @@ type scratch struct {
 	cosines    []float32 // by document, approximately
 	scores     []float64 // by document: approximate until refined
 	priors     []float64 // by server: weighted; negative before it is needed
+	sharp      []uint64  // bitmap of the documents whose cosines are nearly exact
 	candidates []uint32  // documents that can be among the rows
 	probe      vector.Probe
 	crew       *crew
@@ -77,6 +78,7 @@ func (c *scratch) reset(docs, servers int) {
 	c.cosines = slices.Grow(c.cosines[:0], docs)[:docs]
 	c.scores = slices.Grow(c.scores[:0], docs)[:docs]
 	c.priors = zeroed(c.priors, servers)
+	c.sharp = zeroed(c.sharp, (docs+63)/64)
 	c.candidates = c.candidates[:0]
 }
 

@@ -69,43 +69,38 @@ func peak(x []float32) float32 {
 
 // set quantises x for rows of that stride.
 func (cq *codedQuery) set(x []float32, stride int) {
-	peak, sum := float64(peak(x)), 0.0
-	for _, v := range x {
-		sum += math.Abs(float64(v))
-	}
-	cq.q = append(cq.q[:0], make([]int16, stride)...)
+	cq.words = append(cq.words[:0], make([]int16, stride)...)
 	cq.scale, cq.lost = 0, 0
-	if peak == 0 {
-		return
+	if peak := float64(peak(x)); peak > 0 {
+		sum := 0.0
+		for _, v := range x {
+			sum += math.Abs(float64(v))
+		}
+		// Besides fitting 16 bits, no sum of products with codes may pass 31 bits.
+		cq.round(x, min(maxWord/peak, (math.MaxInt32/maxCode-float64(stride))/sum))
 	}
-	// Besides fitting 16 bits, no sum of products with codes may pass 31 bits.
-	factor := min(maxWord/peak, (math.MaxInt32/maxCode-float64(stride))/sum)
+	cq.split()
+}
+
+// round sets words to x times factor.
+func (cq *codedQuery) round(x []float32, factor float64) {
 	cq.scale = float32(1 / factor)
 	for d, v := range x {
-		cq.q[d] = int16(math.RoundToEven(float64(v) * factor))
-		diff := float64(v) - float64(cq.q[d])*float64(cq.scale)
+		cq.words[d] = int16(math.RoundToEven(float64(v) * factor))
+		diff := float64(v) - float64(cq.words[d])*float64(cq.scale)
 		cq.lost += diff * diff
 	}
 	cq.lost = math.Sqrt(cq.lost)
-	cq.split()
 }
 
 // split sets planes and lift.
 func (cq *codedQuery) split() {
-	n := len(cq.q)
+	n := len(cq.words)
 	cq.planes = append(cq.planes[:0], make([]int8, 2*n)...)
 	cq.lift = 0
-	for d, v := range cq.q {
+	for d, v := range cq.words {
 		low := int8(v)
 		cq.planes[d], cq.planes[n+d] = int8((v-int16(low))>>8), low
 		cq.lift += 128 * int32(v)
-	}
-}
-
-// dots sets dst[i] to about the dot product of the query and row ids[i].
-func (c *codes) dots(dst []float32, sums []int32, ids []uint32, q *codedQuery) {
-	dotCodes(sums, c.data, ids, q)
-	for i, id := range ids {
-		dst[i] = float32(sums[i]) * (c.scale[id] * q.scale)
 	}
 }

@@ -74,9 +74,9 @@ func (c *coding) encode(i int, x, buf []float32) (steps, left float64) {
 // A codedQuery is a query vector at two bytes a number, so that its own
 // rounding adds next to nothing to the error.
 type codedQuery struct {
-	q      []int16
-	planes []int8 // the high bytes of q, then the low ones
-	lift   int32  // 128 times the sum of q, which may wrap
+	words  []int16
+	planes []int8 // the high bytes of words, then the low ones
+	lift   int32  // 128 times the sum of words, which may wrap
 	scale  float32
 	lost   float64 // length of the rounding error
 	base   float32 // product with the centre
@@ -97,13 +97,20 @@ func (cq *codedQuery) prepare(c *coding, q []float32) {
 	cq.errors.Sharpened = float32((norm+cq.lost)*c.left + fixed)
 }
 
-// dots sets dst[i] to about the dot product of the query and row ids[i].
-func (c *coding) dots(dst []float32, sums []int32, ids []uint32, q *codedQuery) {
-	dotCodes(sums, c.data, ids, q)
-	for i, id := range ids {
-		dst[i] = 0
-		if scale := c.scale[id]; scale != 0 {
-			dst[i] = float32(sums[i])*(scale*q.scale) + q.base
-		}
+// inOrder are the numbers of rows that follow each other.
+var inOrder = func() (ids [1024]uint32) {
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	return ids
+}()
+
+// run sets dst[i] to about the dot product of the query and row i, for all
+// rows from lo on that dst has.
+func (c *coding) run(dst []float32, lo int, q *codedQuery) {
+	for ; lo < len(dst); lo += len(inOrder) {
+		n := min(len(inOrder), len(dst)-lo)
+		rows := codes{dims: c.dims, stride: c.stride, data: c.data[lo*c.stride:], scale: c.scale[lo:]}
+		rows.dots(dst[lo:lo+n], inOrder[:n], q, q.base)
 	}
 }

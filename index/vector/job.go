@@ -52,7 +52,6 @@ type window struct {
 	lo, hi  int
 
 	ids    [chunkRows]uint32
-	sums   [chunkRows]int32
 	scores [chunkRows]float32
 }
 
@@ -159,7 +158,7 @@ func (p *part) scoreChunk(ids []uint32) {
 	j := p.j
 	scores := p.scores[:len(ids)]
 	if j.coding != nil {
-		j.coding.dots(scores, p.sums[:], ids, &j.coded)
+		j.coding.dots(scores, ids, &j.coded, j.coded.base)
 	} else {
 		for i, id := range ids {
 			scores[i] = dot(j.q, j.m.Row(int(id)))
@@ -177,7 +176,7 @@ func (p *part) scoreChunk(ids []uint32) {
 
 func (p *part) keep(ids []uint32, scores []float32) {
 	for i, s := range scores {
-		if p.best.full() && s < p.best.worst().Score || s == 0 && !p.j.present(ids[i]) {
+		if p.best.full() && s < p.best.worst().Score || !p.j.present(ids[i]) {
 			continue
 		}
 		p.best.offer(Hit{ids[i], s})

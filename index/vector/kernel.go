@@ -22,14 +22,16 @@ func dotGo(x, y []float32) float32 {
 	return (s0 + s1) + (s2 + s3) + ((s4 + s5) + (s6 + s7))
 }
 
-// dotCodesGo sets dst[i] to the dot product of q and row ids[i] of data, whose
-// rows are as long as q. The caller sees to it that no sum overflows.
-func dotCodesGo(dst []int32, data []int8, ids []uint32, q []int16) {
+// dotsGo is dots where there is no kernel for it.
+func (c *codes) dotsGo(dst []float32, ids []uint32, q *codedQuery, base float32) {
 	for i, id := range ids {
-		dst[i] = dotCode(data[int(id)*len(q):][:len(q)], q)
+		sum := dotCode(c.data[int(id)*c.stride:][:c.stride], q.words)
+		dst[i] = float32(sum)*(c.scale[id]*q.scale) + base
 	}
 }
 
+// dotCode is the dot product of a row of codes and a query. The query is such
+// that it does not overflow.
 func dotCode(x []int8, q []int16) int32 {
 	var s0, s1, s2, s3 int32
 	for len(x) >= 4 && len(q) >= 4 {

@@ -1,6 +1,8 @@
 package vector
 
 import (
+	"unsafe"
+
 	"github.com/viterin/vek"
 	"github.com/viterin/vek/vek32"
 	"golang.org/x/sys/cpu"
@@ -20,28 +22,45 @@ func dot(x, y []float32) float32 {
 	return dotGo(x, y)
 }
 
-// The kernels are dotCodesGo over n ids; stride is a multiple of 64, and q has
-// stride elements. That for VNNI multiplies unsigned bytes with signed ones:
-// it adds 128 to every code, takes the query as two planes of bytes, the high
-// ones first, and takes lift, 128 times the query's sum, off again.
-//
-//go:noescape
-func dotBytesAVX2(dst *int32, codes *int8, ids *uint32, q *int16, n, stride int)
+// A kernelCall is what the kernels, in assembly, are called with. They know its
+// layout.
+type kernelCall struct {
+	dst    *float32
+	codes  *int8
+	scale  *float32
+	ids    *uint32
+	query  unsafe.Pointer // to words, or to planes
+	n      int
+	stride int // a multiple of 64
+	lift   int32
+	factor float32
+	base   float32
+}
 
 //go:noescape
-func dotBytesVNNI(dst *int32, codes *int8, ids *uint32, q *int8, n, stride int, lift int32)
+func dotBytesAVX2(call *kernelCall)
 
-func dotCodes(dst []int32, data []int8, ids []uint32, q *codedQuery) {
+//go:noescape
+func dotBytesVNNI(call *kernelCall)
+
+func (c *codes) dots(dst []float32, ids []uint32, q *codedQuery, base float32) {
 	if len(ids) == 0 {
 		return
 	}
+	if !codesInHardware {
+		c.dotsGo(dst, ids, q, base)
+		return
+	}
 	dst = dst[:len(ids)]
-	switch {
-	case bytesInHardware:
-		dotBytesVNNI(&dst[0], &data[0], &ids[0], &q.planes[0], len(ids), len(q.q), q.lift)
-	case codesInHardware:
-		dotBytesAVX2(&dst[0], &data[0], &ids[0], &q.q[0], len(ids), len(q.q))
-	default:
-		dotCodesGo(dst, data, ids, q.q)
+	call := kernelCall{
+		dst: &dst[0], codes: &c.data[0], scale: &c.scale[0], ids: &ids[0],
+		n: len(ids), stride: c.stride, lift: q.lift, factor: q.scale, base: base,
+	}
+	if bytesInHardware {
+		call.query = unsafe.Pointer(&q.planes[0])
+		dotBytesVNNI(&call)
+	} else {
+		call.query = unsafe.Pointer(&q.words[0])
+		dotBytesAVX2(&call)
 	}
 }

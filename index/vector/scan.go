@@ -88,47 +88,49 @@ func (p *Probe) Errors() Errors {
 }
 
 // Scores sets dst[i] to about the dot product of the query and row i for
-// every row from lo up to hi that allowed has (nil allows all) and leaves the
-// rest of dst alone. The rows begin at a multiple of 64.
+// every row from lo up to hi that allowed has (nil allows all). The rows begin
+// at a multiple of 64. What it sets for absent rows and for those that are not
+// allowed means nothing.
 func (p *Probe) Scores(dst []float32, allowed *bitset.BitSet, lo, hi int) {
+	if allowed == nil && p.scan.coding != nil {
+		p.scan.run(dst[:hi], lo, &p.coded)
+		return
+	}
 	w := windows.Get().(*window)
 	defer windows.Put(w)
 	w.allowed, w.lo, w.hi = allowed, lo, hi
 	w.chunks(func(ids []uint32) {
 		scores := w.scores[:len(ids)]
-		if p.scan.coding != nil {
-			p.scan.dots(scores, w.sums[:], ids, &p.coded)
-		} else {
-			for i, id := range ids {
-				scores[i] = dot(p.q, p.scan.m.Row(int(id)))
-			}
-		}
+		p.scores(scores, ids)
 		for i, id := range ids {
 			dst[id] = scores[i]
 		}
 	})
 }
 
-// Sharpen is Scores of some rows, nearly exactly.
+func (p *Probe) scores(dst []float32, ids []uint32) {
+	if p.scan.coding != nil {
+		p.scan.dots(dst, ids, &p.coded, p.coded.base)
+		return
+	}
+	for i, id := range ids {
+		dst[i] = dot(p.q, p.scan.m.Row(int(id)))
+	}
+}
+
+// Sharpen makes scores that Scores has set nearly exact. It is to be called
+// once for each.
 func (p *Probe) Sharpen(dst []float32, ids []uint32) {
 	if p.scan.coding == nil {
-		for _, id := range ids {
-			dst[id] = dot(p.q, p.scan.m.Row(int(id)))
-		}
 		return
 	}
 	w := windows.Get().(*window)
 	defer windows.Put(w)
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), chunkRows)]
-		scores := w.scores[:len(some)]
-		p.scan.dots(scores, w.sums[:], some, &p.coded)
+		p.scan.rest.dots(w.scores[:], some, &p.coded, 0)
 		for i, id := range some {
-			dst[id] = scores[i]
-		}
-		p.scan.rest.dots(scores, w.sums[:], some, &p.coded)
-		for i, id := range some {
-			dst[id] += scores[i]
+			dst[id] += w.scores[i]
 		}
 		ids = ids[len(some):]
 	}
@@ -144,7 +146,7 @@ func (j *job) exact(floor float32) *topK {
 	j.parts[0].lo, j.parts[0].hi = 0, j.m.Rows()
 	j.parts[0].chunks(func(ids []uint32) {
 		for _, id := range ids {
-			if j.approx[id] >= floor && j.coding.scale[id] != 0 {
+			if j.approx[id] >= floor && j.present(id) {
 				best.offer(Hit{id, dot(j.q, j.m.Row(int(id)))})
 			}
 		}

@@ -242,11 +242,14 @@ func TestCodeKernelsAgree(t *testing.T) {
 		}
 		var q codedQuery
 		q.set(randomMatrix(r.Uint64(), 1, dims, 0).Row(0), x.stride)
-		ids := []uint32{8, 0, 3, 3, 1}
-		got, want := make([]int32, len(ids)), make([]int32, len(ids))
-		dotCodesGo(want, x.data, ids, q.q)
+		for i := range x.scale {
+			x.scale[i] = r.Float32()
+		}
+		ids := []uint32{8, 0, 3, 3, 1, 7, 6, 5, 4, 3, 2}
+		got, want := make([]float32, len(ids)), make([]float32, len(ids))
+		x.dotsGo(want, ids, &q, .5)
 		for name, kernel := range kernels {
-			kernel(got, x.data, ids, &q)
+			kernel(&x, got, ids, &q)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, %d dimensions: got %v, want %v", name, dims, got, want)
 			}

@@ -58,7 +58,6 @@ type walker struct {
 	best  topK // documents, when a search fills it
 
 	ids    []uint32
-	sums   []int32
 	scores []float32
 }
 
@@ -81,10 +80,10 @@ func (w *walker) newWalk() {
 // score fills w.scores for w.ids.
 func (w *walker) score(g *Graph) {
 	if n := len(w.ids); cap(w.scores) < n {
-		w.scores, w.sums = make([]float32, n), make([]int32, n)
+		w.scores = make([]float32, n)
 	}
 	w.scores = w.scores[:len(w.ids)]
-	g.codes.dots(w.scores, w.sums[:len(w.ids)], w.ids, &w.coded)
+	g.codes.dots(w.scores, w.ids, &w.coded, 0)
 }
 
 // descend goes greedily from the entry down to the layer above floor and
