@@ -44,6 +44,7 @@ const analysesVersion = 2<<24 | analysisVersion
 const (
 	savedFrom  = 1000 // documents from which they are worth having
 	savedShare = 20   // one document in so many is not in them
+	closeShare = 100  // the same when the index closes, which cannot happen often
 )
 
 // analyses are the documents of the file. The zero value has none.
@@ -234,15 +235,15 @@ func (a *analyses) entriesOf(tools []store.Entry) []*entry {
 	return made
 }
 
-// saveAnalyses writes the file if much of the catalog is not in it.
-func (ix *Index) saveAnalyses() error {
+// saveAnalyses writes the file if one document in share is not in it.
+func (ix *Index) saveAnalyses(share int) error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	entries := 0
 	for _, sv := range ix.servers {
 		entries += len(sv.entries)
 	}
-	if ix.readOnly() || entries < savedFrom || ix.unsaved*savedShare < entries {
+	if ix.readOnly() || entries < savedFrom || ix.unsaved == 0 || ix.unsaved*share < entries {
 		return nil
 	}
 	err := atomicfile.Write(ix.analysesPath(), ix.writeAnalyses)

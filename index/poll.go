@@ -37,7 +37,7 @@ func (ix *Index) tend(ctx context.Context) {
 				retry.done(ix.writePending(ctx))
 			}
 			if g := ix.snapshot().generation; g == settled {
-				ix.saveFiles()
+				ix.saveFiles(savedShare)
 			} else {
 				settled = g
 			}
@@ -50,10 +50,10 @@ func (ix *Index) tend(ctx context.Context) {
 	}
 }
 
-// saveFiles saves what can be made again; that it cannot be saved costs time
-// only.
-func (ix *Index) saveFiles() {
-	if err := errors.Join(ix.saveAnalyses(), ix.saveVectors()); err != nil {
+// saveFiles writes the files that lack one document in share; that they cannot
+// be written costs time only.
+func (ix *Index) saveFiles(share int) {
+	if err := errors.Join(ix.saveAnalyses(share), ix.saveVectors(share)); err != nil {
 		ix.log.Warn("the next start takes longer", "error", err)
 		ix.mu.Lock()
 		ix.unsaved = 0 // not again until more has changed
@@ -201,6 +201,6 @@ func (ix *Index) finish() error {
 	if len(names) > 0 {
 		err = ix.write(ctx, names, nil)
 	}
-	ix.saveFiles()
+	ix.saveFiles(closeShare)
 	return errors.Join(err, ix.flush(ctx))
 }

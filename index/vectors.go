@@ -96,14 +96,14 @@ func verifyVectors(path string) error {
 	return nil
 }
 
-// saveVectors writes the file of each model whose vectors are complete if
-// many of them are not in it.
-func (ix *Index) saveVectors() error {
+// saveVectors writes the file of each model whose vectors are complete if one
+// of share is not in it.
+func (ix *Index) saveVectors(share int) error {
 	ix.mu.Lock()
 	var due []*model
 	var contents []savedVectors
 	for _, m := range ix.models.all() {
-		if saved := m.saveable(ix.counters.File); !ix.readOnly() && saved.store != 0 {
+		if saved := m.saveable(ix.counters.File, share); !ix.readOnly() && saved.store != 0 {
 			due, contents = append(due, m), append(contents, saved)
 			m.unsaved = 0
 		}
@@ -120,9 +120,9 @@ func (ix *Index) saveVectors() error {
 
 // saveable is what to save of m, nothing while that would not pay. The caller
 // holds Index.mu.
-func (m *model) saveable(file uint64) savedVectors {
+func (m *model) saveable(file uint64, share int) savedVectors {
 	n := len(m.builtOf)
-	if m.built == nil || !m.ready || n < savedFrom || m.unsaved*savedShare < n {
+	if m.built == nil || !m.ready || n < savedFrom || m.unsaved == 0 || m.unsaved*share < n {
 		return savedVectors{}
 	}
 	saved := savedVectors{store: file, space: m.space, texts: make([][32]byte, n), rows: m.built.rows}
