@@ -1,10 +1,9 @@
 package index
 
 import (
+	"math"
 	"slices"
 	"sync"
-
-	"github.com/tooldex/tooldex/index/vector"
 )
 
 const (
@@ -13,27 +12,35 @@ const (
 	priorTools    = 400 // most candidates of one of them
 )
 
-// scoreCandidates scores, exactly, the best of each arm, tools of the servers
-// that the query is most about, and the tools it names.
+// scoreCandidates scores the best of each arm, tools of the servers that the
+// query is most about, and the tools it names. As in a sweep, scores are exact
+// where they decide.
 func (r *search) scoreCandidates() {
 	k := max(minCandidates, 10*r.limit)
-	var near []vector.Hit
+	var near []uint32
 	var wg sync.WaitGroup
-	wg.Go(func() { near = r.space.near.Search(r.vec, r.allowed, k) })
+	wg.Go(func() { near = r.space.near.Near(r.vec, r.allowed, k) })
 	if r.mode == Hybrid {
 		r.collectLexical(k)
 		r.collectServers()
 	}
 	wg.Wait()
-	for _, h := range near {
-		r.candidates = append(r.candidates, h.Doc)
-	}
+	r.candidates = append(r.candidates, near...)
 	r.candidates = append(r.candidates, r.named.docs...)
 	r.candidates = slices.DeleteFunc(r.candidates, func(d uint32) bool { return !r.allows(d) })
 	slices.Sort(r.candidates)
 	r.candidates = slices.Compact(r.candidates)
+	r.probe.ScoresOf(r.cosines, r.candidates)
+	r.sharpen(r.candidates)
+	for _, d := range r.named.docs {
+		r.refine(d)
+	}
+	r.narrow(r.limit, r.candidates)
 	for _, d := range r.candidates {
-		if r.refine(d); r.scores[d] >= r.floor() {
+		if math.Abs(r.scores[d]-r.floor()) <= r.margins.sharpened {
+			r.refine(d)
+		}
+		if r.scores[d] >= r.floor() {
 			r.total++
 		}
 	}

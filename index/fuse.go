@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -21,11 +23,16 @@ type space struct {
 // A spaceInput is what a space is made of. Nothing of it may change
 // afterwards.
 type spaceInput struct {
-	model    string          // identity of the vectors
-	embedder Embedder        // for queries
-	rows     vector.Matrix   // by document number, unit length; all zero where there is none
-	scan     *vector.Scan    // over rows; nil makes one
-	near     vector.Searcher // candidates among many documents; nil scans
+	model    string        // identity of the vectors
+	embedder Embedder      // for queries
+	rows     vector.Matrix // by document number, unit length; all zero where there is none
+	scan     *vector.Scan  // over rows; nil makes one
+	near     nearer        // candidates among many documents; nil scans
+}
+
+// A nearer finds k documents, or more, that are near a query's vector.
+type nearer interface {
+	Near(q []float32, allowed *bitset.BitSet, k int) []uint32
 }
 
 // newSpace makes the space of vectors for the documents of s.

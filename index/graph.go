@@ -40,7 +40,7 @@ func (g *graph) describe() (state string, recall float64) {
 // near is what finds the nearest documents: the graph where the catalog is
 // large enough for one and it has been built, else the scan. It asks for a
 // graph that is missing or too old. The caller holds mu.
-func (ix *Index) near(m *model, s *snapshot, scan *vector.Scan) vector.Searcher {
+func (ix *Index) near(m *model, s *snapshot, scan *vector.Scan) nearer {
 	g := &m.graph
 	g.bound = nil
 	if len(s.docs) <= s.threshold || len(s.docs) == 0 || ix.options.Offline && g.base == nil {

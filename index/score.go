@@ -151,21 +151,22 @@ func (r *search) bm25f(doc uint32) float64 {
 // bestSeen returns the k best rows among the documents that can take part in
 // the answer and that ok accepts.
 func (r *search) bestSeen(k int, ok func(doc uint32) bool) []scored {
-	docs := r.candidates
-	if !r.partial {
+	var docs []uint32
+	if r.partial {
+		docs = slices.DeleteFunc(slices.Clone(r.candidates), func(d uint32) bool { return !ok(d) })
+	} else {
 		r.second.reset(k, 1)
 		for _, b := range r.best.seen {
 			if ok(b.doc) {
 				r.second.offer(b)
 			}
 		}
-		docs = r.narrow(k, r.second.candidates())
+		docs = r.second.candidates()
 	}
+	docs = r.narrow(k, docs)
 	r.second.top.reset(k)
 	for _, d := range docs {
-		if ok(d) {
-			r.second.top.push(d, r.scores[d])
-		}
+		r.second.top.push(d, r.scores[d])
 	}
 	return r.second.top.sorted()
 }

@@ -72,7 +72,9 @@ func (r *search) neighbors(self uint32, limit int) []Neighbor {
 		if len(out) == limit || len(rows) < most {
 			return out
 		}
-		if r.limit *= nearDuplicates; !r.partial {
+		if r.limit *= nearDuplicates; r.partial {
+			r.narrow(r.limit, r.candidates)
+		} else {
 			r.sweep()
 		}
 	}

@@ -189,7 +189,7 @@ func (b *builder) choose(s *buildScratch, start, end, node uint32) []candidates 
 			s.search(g, layer, efConstruction, nil)
 		} else {
 			s.reset(efConstruction)
-			s.newWalk()
+			clear(s.seen)
 		}
 		b.addBatch(s, start, end, node, layer)
 		s.found = s.found[:0]
@@ -207,7 +207,7 @@ func (b *builder) choose(s *buildScratch, start, end, node uint32) []candidates 
 func (b *builder) addBatch(s *buildScratch, start, end, node uint32, layer int) {
 	s.ids = s.ids[:0]
 	for n := start; n < end; n++ {
-		if n != node && int(b.g.level[n]) >= layer && s.seen[n] != s.walk {
+		if n != node && int(b.g.level[n]) >= layer && s.seen[n/64]&(1<<(n%64)) == 0 {
 			s.ids = append(s.ids, n)
 		}
 	}

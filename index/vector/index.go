@@ -122,14 +122,18 @@ var _ Searcher = (*Index)(nil)
 // Search implements Searcher. Scores are exact; what is found is exact up to
 // the threshold, above it about as often as the graph's recall says.
 func (x *Index) Search(q []float32, allowed *bitset.BitSet, k int) []Hit {
-	n := x.Live() + x.Delta()
-	if allowed != nil {
-		n = int(allowed.Count())
-	}
+	n := x.allowedOf(allowed)
 	if !x.Walks(n) {
 		return x.scan.Search(q, allowed, k)
 	}
 	return x.walk(q, allowed, k, n)
+}
+
+func (x *Index) allowedOf(allowed *bitset.BitSet) int {
+	if allowed == nil {
+		return x.Live() + x.Delta()
+	}
+	return int(allowed.Count())
 }
 
 // Walks reports whether a search among n allowed documents walks the graph.
@@ -143,8 +147,25 @@ func (x *Index) Walks(n int) bool {
 		float64(n)*float64(n) > rowsPerStep*float64(x.o.EF)*float64(all)
 }
 
+// Near returns at least k documents, unless fewer are allowed: those that a
+// search for more than k would look at, in no order. It saves the caller who
+// scores them by other means too what exact scores and their order cost.
+func (x *Index) Near(q []float32, allowed *bitset.BitSet, k int) []uint32 {
+	n := x.allowedOf(allowed)
+	if !x.Walks(n) {
+		return x.scan.Near(q, allowed, k)
+	}
+	return x.reach(q, allowed, k, n)
+}
+
 // walk searches graph and delta among n allowed documents.
 func (x *Index) walk(q []float32, allowed *bitset.BitSet, k, n int) []Hit {
+	return x.scan.best(q, x.reach(q, allowed, k, n), min(k, n))
+}
+
+// reach returns the documents of the beam of a walk, and the best of the
+// delta.
+func (x *Index) reach(q []float32, allowed *bitset.BitSet, k, n int) []uint32 {
 	if k = min(k, n); k <= 0 || len(q) != x.graph.dims {
 		return nil
 	}
@@ -156,17 +177,18 @@ func (x *Index) walk(q []float32, allowed *bitset.BitSet, k, n int) []Hit {
 	if x.graph.entry != none {
 		width := beam * max(1, x.graph.Nodes()/n)
 		w.descend(x.graph, 0)
+		w.steps = stepsAtOnce
 		w.search(x.graph, 0, width, func() { x.offer(w, allowed) })
 		if w.starved(beam / 2) {
-			return x.scan.Search(q, allowed, k)
+			return x.scan.Near(q, allowed, k)
 		}
 	}
 	x.offerDelta(w, q, allowed)
-	for i := range w.best.hits {
-		w.best.hits[i].Score = x.scan.Score(q, w.best.hits[i].Doc)
+	docs := make([]uint32, len(w.best.hits))
+	for i, h := range w.best.hits {
+		docs[i] = h.Doc
 	}
-	hits := w.best.sorted()
-	return hits[:min(k, len(hits))]
+	return docs
 }
 
 // starved reports whether fewer than n documents were found in the region

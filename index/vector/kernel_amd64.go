@@ -47,7 +47,7 @@ func (c *codes) dots(dst []float32, ids []uint32, q *codedQuery, base float32) {
 	if len(ids) == 0 {
 		return
 	}
-	if !codesInHardware {
+	if !codesInHardware || c.stride == 0 {
 		c.dotsGo(dst, ids, q, base)
 		return
 	}

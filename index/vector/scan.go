@@ -49,6 +49,63 @@ func (s *Scan) Search(q []float32, allowed *bitset.BitSet, k int) []Hit {
 	return j.exact(best.worst().Score - 2*within).sorted()
 }
 
+// Near implements the same search for a caller who does not need scores.
+func (s *Scan) Near(q []float32, allowed *bitset.BitSet, k int) []uint32 {
+	hits := s.Search(q, allowed, k)
+	docs := make([]uint32, len(hits))
+	for i, h := range hits {
+		docs[i] = h.Doc
+	}
+	return docs
+}
+
+// A final is the scratch of best.
+type final struct {
+	coded        codedQuery
+	scores, rest []float32
+	top          topK
+}
+
+var finals = sync.Pool{New: func() any { return new(final) }}
+
+// best returns the best k of some rows, all of them present.
+func (s *Scan) best(q []float32, ids []uint32, k int) []Hit {
+	if k <= 0 || len(ids) == 0 {
+		return nil
+	}
+	f := finals.Get().(*final)
+	defer finals.Put(f)
+	floor := float32(math.Inf(-1))
+	if s.coding != nil {
+		floor = f.sharpened(s.coding, q, ids, k)
+	}
+	f.top.reset(k)
+	for i, id := range ids {
+		if s.coding == nil || f.scores[i] >= floor {
+			f.top.offer(Hit{id, s.Score(q, id)})
+		}
+	}
+	return f.top.sorted()
+}
+
+// sharpened fills scores by both layers of codes and returns what the best k
+// reach.
+func (f *final) sharpened(c *coding, q []float32, ids []uint32, k int) (floor float32) {
+	f.coded.prepare(c, q)
+	f.scores, f.rest = resize(f.scores, len(ids)), resize(f.rest, len(ids))
+	c.dots(f.scores, ids, &f.coded, f.coded.base)
+	c.rest.dots(f.rest, ids, &f.coded, 0)
+	f.top.reset(k)
+	for i, id := range ids {
+		f.scores[i] += f.rest[i]
+		f.top.offer(Hit{id, f.scores[i]})
+	}
+	if !f.top.full() {
+		return float32(math.Inf(-1))
+	}
+	return f.top.worst().Score - 2*f.coded.errors.Sharpened
+}
+
 // A Probe is a query made ready to be scored against a Scan's rows. It may be
 // used by any number of goroutines once it is set.
 type Probe struct {
@@ -108,6 +165,20 @@ func (p *Probe) Scores(dst []float32, allowed *bitset.BitSet, lo, hi int) {
 	})
 }
 
+// ScoresOf is Scores of some rows.
+func (p *Probe) ScoresOf(dst []float32, ids []uint32) {
+	w := windows.Get().(*window)
+	defer windows.Put(w)
+	for len(ids) > 0 {
+		some := ids[:min(len(ids), chunkRows)]
+		p.scores(w.scores[:len(some)], some)
+		for i, id := range some {
+			dst[id] = w.scores[i]
+		}
+		ids = ids[len(some):]
+	}
+}
+
 func (p *Probe) scores(dst []float32, ids []uint32) {
 	if p.scan.coding != nil {
 		p.scan.dots(dst, ids, &p.coded, p.coded.base)
@@ -156,9 +227,9 @@ func (j *job) exact(floor float32) *topK {
 
 var jobs = sync.Pool{New: func() any { return newJob() }}
 
-func resize(s []float32, n int) []float32 {
+func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
-		return make([]float32, n)
+		return make([]T, n)
 	}
 	return s[:n]
 }

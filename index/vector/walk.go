@@ -53,28 +53,32 @@ func (b *beam) open() (node uint32, ok bool) {
 type walker struct {
 	beam
 	coded codedQuery
-	seen  []uint32 // by node: the walk that met it
-	walk  uint32
-	best  topK // documents, when a search fills it
+	seen  []uint64 // bitmap of the nodes met
+	steps int      // nodes whose links are followed at once
+	best  topK     // documents, when a search fills it
 
 	ids    []uint32
 	scores []float32
 }
 
+// stepsAtOnce is how many nodes' links a search follows before it looks again
+// which are the best: the more rows are asked for at once, the less each has
+// to be waited for.
+const stepsAtOnce = 4
+
 // start prepares for walks with q over g.
 func (w *walker) start(g *Graph, q []float32) {
-	if len(w.seen) < g.Nodes() {
-		w.seen, w.walk = make([]uint32, g.Nodes()), 0
-	}
+	w.seen = resize(w.seen, (g.Nodes()+63)/64)
+	w.steps = 1
 	w.coded.set(q, g.codes.stride)
 }
 
-// newWalk forgets which nodes were met.
-func (w *walker) newWalk() {
-	if w.walk++; w.walk == 0 { // wrapped: old marks would look fresh
-		clear(w.seen)
-		w.walk = 1
-	}
+// meet says whether a node is met for the first time in this walk.
+func (w *walker) meet(node uint32) bool {
+	bit := uint64(1) << (node % 64)
+	first := w.seen[node/64]&bit == 0
+	w.seen[node/64] |= bit
+	return first
 }
 
 // score fills w.scores for w.ids.
@@ -102,11 +106,11 @@ func (w *walker) descend(g *Graph, floor int) {
 // lead to anything better. It calls met, if any, with each lot of nodes it
 // meets and their scores in w.ids and w.scores, the beam's first.
 func (w *walker) search(g *Graph, layer, width int, met func()) {
-	w.newWalk()
+	clear(w.seen)
 	w.ids = w.ids[:0]
 	for i := range w.nodes {
 		w.nodes[i].closed = false
-		w.seen[w.nodes[i].Doc] = w.walk
+		w.meet(w.nodes[i].Doc)
 		w.ids = append(w.ids, w.nodes[i].Doc)
 	}
 	w.width, w.next = width, 0
@@ -114,20 +118,7 @@ func (w *walker) search(g *Graph, layer, width int, met func()) {
 		w.score(g)
 		met()
 	}
-	for node, ok := w.open(); ok; node, ok = w.open() {
-		w.ids = w.ids[:0]
-		for _, other := range g.links(node, layer) {
-			if other == none {
-				break
-			}
-			if w.seen[other] != w.walk {
-				w.seen[other] = w.walk
-				w.ids = append(w.ids, other)
-			}
-		}
-		if len(w.ids) == 0 {
-			continue
-		}
+	for w.step(g, layer) {
 		w.score(g)
 		for i, id := range w.ids {
 			w.add(Hit{id, w.scores[i]})
@@ -136,4 +127,25 @@ func (w *walker) search(g *Graph, layer, width int, met func()) {
 			met()
 		}
 	}
+}
+
+// step fills w.ids with the nodes that the best open ones lead to for the first
+// time. Without open nodes the walk is over.
+func (w *walker) step(g *Graph, layer int) bool {
+	w.ids = w.ids[:0]
+	for n := 0; n < w.steps || len(w.ids) == 0; n++ {
+		node, ok := w.open()
+		if !ok {
+			break
+		}
+		for _, other := range g.links(node, layer) {
+			if other == none {
+				break
+			}
+			if w.meet(other) {
+				w.ids = append(w.ids, other)
+			}
+		}
+	}
+	return len(w.ids) > 0
 }
