@@ -96,10 +96,15 @@ func (r *search) rankOf(doc uint32, score float64) int {
 	rank := 1
 	self := scored{doc, score}
 	r.each(func(d uint32) {
-		if math.Abs(r.scores[d]-score) <= r.margins.within(d) {
-			r.refine(d)
+		other := scored{d, float64(r.rough[d])}
+		if r.partial {
+			other.score = r.scores[d]
 		}
-		if d != doc && (scored{d, r.scores[d]}).better(self) {
+		if math.Abs(other.score-score) <= r.margins.within(d) || slices.Contains(r.named.docs, d) {
+			r.refine(d)
+			other.score = r.scores[d]
+		}
+		if d != doc && other.better(self) {
 			rank++
 		}
 	})

@@ -125,7 +125,7 @@ func (s *snapshot) numberServers() {
 	const unnamed = ^uint32(0)
 	sorted := make([]uint32, len(met))
 	if n, ok := met[""]; ok {
-		sorted[n] = unnamed
+		s.unnamed, sorted[n] = true, unnamed
 	}
 	for i, name := range s.servers {
 		sorted[met[name]] = uint32(i)

@@ -394,6 +394,9 @@ func TestSearchAgreesWithOracle(t *testing.T) {
 			}
 			if r.IntN(4) == 0 {
 				least := r.Float64() / 2
+				if r.IntN(4) == 0 {
+					least = float64(-r.IntN(2))
+				}
 				q.MinScore = &least
 			}
 			checkSearch(t, o, q, e)

@@ -2,10 +2,13 @@ package index
 
 import (
 	"math"
+	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tooldex/tooldex/index/blend"
 )
 
 // maxParts bounds the goroutines of one search: others want the cores too.
@@ -22,11 +25,16 @@ type part struct {
 	best  shortlist
 	edge  []uint32 // documents of the lot that may reach the floor
 	total int      // documents that do
+	marks [blendDocs / 64]uint64
 }
 
 // lotDocs is the documents of a lot where there are several goroutines. It is a
 // multiple of 64: no two lots share a word of a bitmap.
 const lotDocs = 1024
+
+// blendDocs is the documents that are fused before the least score worth
+// ranking is looked at again.
+const blendDocs = 256
 
 // A crew is the goroutines of a search. It is pooled: one that comes too late
 // for its search finds nothing to do, or lends the next one a hand.
@@ -133,11 +141,11 @@ func (r *search) runParts() []part {
 
 // prime computes the server priors.
 func (r *search) prime() {
-	if r.space == nil || r.weights.prior == 0 {
-		return
-	}
 	for server := range r.priors {
-		r.prior(uint32(server))
+		if r.priors[server] < 0 {
+			r.prior(uint32(server))
+		}
+		r.roughPriors[server] = float32(r.priors[server])
 	}
 }
 
@@ -165,12 +173,9 @@ func (p *part) score() {
 		r.probe.Scores(r.cosines, r.allowed, p.lo, p.hi)
 	}
 	r.crew.primed.Wait()
-	switch {
-	case r.space == nil && r.allowed == nil:
-		p.visitWords()
-	case r.allowed == nil && r.space.absent == nil:
+	if r.allowed == nil && !r.s.unnamed && (r.space == nil || r.space.absent == nil) {
 		p.visitAll()
-	default:
+	} else {
 		p.visitEach()
 	}
 	p.decide()
@@ -190,58 +195,39 @@ func (p *part) decide() {
 	}
 }
 
-// visitAll scores and sorts out all documents of the part. Most need no more
-// than being counted, which the loop does without a branch, and with what it
-// needs in registers.
+// visitAll scores and sorts out all documents of the lot.
 func (p *part) visitAll() {
-	r, floor, total := p.r, p.floor, 0
-	w, m, priors, least := r.weights, r.margins, r.priors, p.best.least
-	scores := r.scores[p.lo:p.hi]
-	keywords, cosines, servers, sizes := r.keywords[p.lo:][:len(scores)], r.cosines[p.lo:][:len(scores)], r.s.server[p.lo:][:len(scores)], m.sizes[p.lo:][:len(scores)]
-	for i := range scores {
-		cosine := float64(max(0, cosines[i]))
-		prior := cosine * w.prior
-		if server := servers[i]; int(server) < len(priors) {
-			prior = priors[server]
-		}
-		score := w.keyword*float64(keywords[i]) + w.cosine*cosine + prior
-		scores[i] = score
-		within := m.fixed + m.slope*float64(sizes[i])
-		above := 0
-		if score >= floor {
-			above = 1
-		}
-		total += above
-		if score+within >= least || math.Abs(score-floor) <= within {
-			total -= above
-			p.visit(uint32(p.lo+i), score, within)
-			least = p.best.least
-		}
+	r, m := p.r, p.r.margins
+	w := blend.Weights{
+		Keyword: float32(r.weights.lexical(r.space)), Cosine: float32(r.weights.cosine),
+		Fixed: float32(m.fixed), Slope: float32(m.slope), Floor: float32(p.floor),
 	}
-	p.total += total
+	if r.mode == Keyword { // a score of 0 is never above the floor, at most marked
+		w.Floor = max(w.Floor, math.SmallestNonzeroFloat32)
+	}
+	for lo := p.lo; lo < p.hi; lo += blendDocs {
+		hi := min(lo+blendDocs, p.hi)
+		b := blend.Block{
+			Scores: r.rough[lo:hi], Keywords: r.keywords[lo:hi], Servers: r.s.server[lo:hi], Priors: r.roughPriors,
+			Cosines: r.keywords[lo:hi], Sizes: r.keywords[lo:hi], // of no weight without vectors
+		}
+		if r.space != nil {
+			b.Cosines, b.Sizes = r.cosines[lo:hi], m.sizes[lo:hi]
+		}
+		w.Least = float32(p.best.least)
+		p.total += b.Run(&w, p.marks[:])
+		p.visitMarked(lo)
+	}
 }
 
-// visitWords is visitAll where there are words alone. What shares no term with
-// the query is no result whatever the floor.
-func (p *part) visitWords() {
-	r, floor, total := p.r, max(p.floor, math.SmallestNonzeroFloat64), 0
-	within, least := r.margins.fixed, p.best.least
-	scores := r.scores[p.lo:p.hi]
-	for i, keyword := range r.keywords[p.lo:p.hi] {
-		score := r.weights.alone * float64(keyword)
-		scores[i] = score
-		above := 0
-		if score >= floor {
-			above = 1
-		}
-		total += above
-		if (score+within >= least || math.Abs(score-floor) <= within) && keyword > 0 {
-			total -= above
-			p.visit(uint32(p.lo+i), score, within)
-			least = p.best.least
+// visitMarked visits the marked documents of those from lo on.
+func (p *part) visitMarked(lo int) {
+	for i, word := range p.marks {
+		for ; word != 0; word &= word - 1 {
+			d := uint32(lo + 64*i + bits.TrailingZeros64(word))
+			p.visit(d, float64(p.r.rough[d]))
 		}
 	}
-	p.total += total
 }
 
 // visitEach scores and sorts out the allowed documents of the part.
@@ -255,15 +241,21 @@ func (p *part) visitEach() {
 			}
 		}
 		score := r.fused(uint32(d), float64(r.keywords[d]), float64(r.cosines[d]))
-		r.scores[d] = score
-		if r.mode != Keyword || score > 0 {
-			p.visit(uint32(d), score, r.margins.within(uint32(d)))
-		}
+		r.rough[d] = float32(score)
+		p.visit(uint32(d), score)
 	}
 }
 
 // visit sorts out one document: counted, to be looked at closely, a candidate.
-func (p *part) visit(doc uint32, score, within float64) {
+// What shares no term with a query of words alone is no result whatever the
+// floor.
+func (p *part) visit(doc uint32, score float64) {
+	r := p.r
+	if r.mode == Keyword && r.keywords[doc] == 0 {
+		return
+	}
+	r.scores[doc] = score
+	within := r.margins.within(doc)
 	if score >= p.floor+within {
 		p.total++
 	} else if score >= p.floor-within {

@@ -24,7 +24,8 @@ type margins struct {
 }
 
 func (r *search) bound() {
-	fixed := r.s.lexical.Within(&r.lexical) * r.weights.lexical(r.space)
+	const rounding = 2e-6 // of sums of a few 32-bit numbers up to 1
+	fixed := r.s.lexical.Within(&r.lexical)*r.weights.lexical(r.space) + rounding
 	r.margins = margins{fixed: fixed, sharpened: fixed}
 	if r.space == nil {
 		return
@@ -55,7 +56,12 @@ func (r *search) sweep() {
 	r.total, r.candidates = 0, r.candidates[:0]
 	clear(r.sharp)
 	r.best.reset(r.limit, r.reach())
-	for _, p := range r.runParts() {
+	parts := r.runParts()
+	for i := range parts {
+		r.best.least = max(r.best.least, parts[i].best.least)
+	}
+	for i := range parts {
+		p := &parts[i]
 		r.total += p.total
 		for _, b := range p.best.seen {
 			if b.high >= r.best.least {
@@ -77,7 +83,7 @@ func (r *search) addNamed() {
 		if !r.allows(d) {
 			continue
 		}
-		uncounted := r.scores[d] < floor-r.margins.within(d)
+		uncounted := float64(r.rough[d]) < floor-r.margins.within(d)
 		r.candidates = append(r.candidates, d)
 		if r.refine(d); uncounted && r.scores[d] >= floor {
 			r.total++

@@ -29,7 +29,7 @@ func (l *shortlist) reset(k int, reach float64) {
 func (l *shortlist) offer(b bounds) {
 	l.seen = append(l.seen, b)
 	l.top.push(b.doc, b.low)
-	l.least = l.reach * l.last()
+	l.least = max(l.least, l.reach*l.last())
 }
 
 // last is the k-th of the lower bounds.

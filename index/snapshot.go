@@ -21,6 +21,7 @@ type snapshot struct {
 
 	docs    []*document
 	servers []string   // by server number, sorted; a tool without one has a number of its own
+	unnamed bool       // some tools are of no server
 	server  []uint32   // by document
 	tools   [][]uint32 // documents by server number, of those that have a name
 	lexicon bm25.View
