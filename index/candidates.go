@@ -37,7 +37,7 @@ func (r *search) scoreCandidates() {
 	}
 	r.narrow(r.limit, r.candidates)
 	for _, d := range r.candidates {
-		if math.Abs(r.scores[d]-r.floor()) <= r.margins.sharpened {
+		if math.Abs(r.scores[d]-r.floor()) <= r.margins.closely(r.scores[d]) {
 			r.refine(d)
 		}
 		if r.scores[d] >= r.floor() {

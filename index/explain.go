@@ -100,7 +100,7 @@ func (r *search) rankOf(doc uint32, score float64) int {
 		if r.partial {
 			other.score = r.scores[d]
 		}
-		if math.Abs(other.score-score) <= r.margins.within(d) || slices.Contains(r.named.docs, d) {
+		if math.Abs(other.score-score) <= r.margins.within(d, other.score) || slices.Contains(r.named.docs, d) {
 			r.refine(d)
 			other.score = r.scores[d]
 		}

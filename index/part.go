@@ -186,7 +186,7 @@ func (p *part) decide() {
 	r, floor := p.r, p.floor
 	r.sharpen(p.edge)
 	for _, d := range p.edge {
-		if math.Abs(r.scores[d]-floor) <= r.margins.sharpened || slices.Contains(r.named.docs, d) {
+		if math.Abs(r.scores[d]-floor) <= r.margins.closely(r.scores[d]) || slices.Contains(r.named.docs, d) {
 			r.refine(d)
 		}
 		if r.scores[d] >= floor {
@@ -200,7 +200,7 @@ func (p *part) visitAll() {
 	r, m := p.r, p.r.margins
 	w := blend.Weights{
 		Keyword: float32(r.weights.lexical(r.space)), Cosine: float32(r.weights.cosine),
-		Fixed: float32(m.fixed), Slope: float32(m.slope), Floor: float32(p.floor),
+		Fixed: float32(m.fixed), Slope: float32(m.slope), Relative: float32(m.relative), Floor: float32(p.floor),
 	}
 	if r.mode == Keyword { // a score of 0 is never above the floor, at most marked
 		w.Floor = max(w.Floor, math.SmallestNonzeroFloat32)
@@ -255,7 +255,7 @@ func (p *part) visit(doc uint32, score float64) {
 		return
 	}
 	r.scores[doc] = score
-	within := r.margins.within(doc)
+	within := r.margins.within(doc, score)
 	if score >= p.floor+within {
 		p.total++
 	} else if score >= p.floor-within {

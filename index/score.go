@@ -18,15 +18,17 @@ func (r *search) score() {
 
 // margins bound how far approximate scores can be from the exact ones.
 type margins struct {
-	fixed, slope float64   // of the sweep's: fixed + slope times the document's size
+	fixed, slope float64   // of the sweep's: fixed + slope times the document's size + relative times the score
 	sizes        []float32 // by document
-	sharpened    float64
+	sharpened    float64   // of sharpened ones: sharpened + relative times the score
+	relative     float64
 }
 
 func (r *search) bound() {
 	const rounding = 2e-6 // of sums of a few 32-bit numbers up to 1
-	fixed := r.s.lexical.Within(&r.lexical)*r.weights.lexical(r.space) + rounding
-	r.margins = margins{fixed: fixed, sharpened: fixed}
+	fixed, relative := r.s.lexical.Within(&r.lexical)
+	fixed = fixed*r.weights.lexical(r.space) + rounding
+	r.margins = margins{fixed: fixed, sharpened: fixed, relative: relative}
 	if r.space == nil {
 		return
 	}
@@ -40,12 +42,16 @@ func (r *search) bound() {
 }
 
 // within is how far the sweep's score of a document can be from the exact one.
-func (m *margins) within(doc uint32) float64 {
-	if m.slope == 0 {
-		return m.fixed
+func (m *margins) within(doc uint32, score float64) float64 {
+	within := m.fixed + m.relative*score
+	if m.slope > 0 {
+		within += m.slope * float64(m.sizes[doc])
 	}
-	return m.fixed + m.slope*float64(m.sizes[doc])
+	return within
 }
+
+// closely is how far a sharpened score can be from the exact one.
+func (m *margins) closely(score float64) float64 { return m.sharpened + m.relative*score }
 
 // sweep scores every allowed document approximately, in a pass that also
 // finds the candidates for the first rows. Every score that can decide which
@@ -83,7 +89,8 @@ func (r *search) addNamed() {
 		if !r.allows(d) {
 			continue
 		}
-		uncounted := float64(r.rough[d]) < floor-r.margins.within(d)
+		rough := float64(r.rough[d])
+		uncounted := rough < floor-r.margins.within(d, rough)
 		r.candidates = append(r.candidates, d)
 		if r.refine(d); uncounted && r.scores[d] >= floor {
 			r.total++
@@ -98,7 +105,9 @@ func (r *search) narrow(k int, docs []uint32) []uint32 {
 	r.sharpen(docs)
 	r.second.reset(k, 1)
 	for _, d := range docs {
-		r.second.offer(bounds{d, r.scores[d] - r.margins.sharpened, r.scores[d] + r.margins.sharpened})
+		score := r.scores[d]
+		within := r.margins.closely(score)
+		r.second.offer(bounds{d, score - within, score + within})
 	}
 	docs = r.second.candidates()
 	for _, d := range docs {

@@ -20,11 +20,11 @@ type Block struct {
 }
 
 // Weights make Keyword · keyword + Cosine · cosine + prior of a document, with
-// a margin of Fixed + Slope · size on both sides.
+// a margin of Fixed + Slope · size + Relative · score on both sides.
 type Weights struct {
-	Keyword, Cosine float32
-	Fixed, Slope    float32
-	Floor, Least    float32
+	Keyword, Cosine        float32
+	Fixed, Slope, Relative float32
+	Floor, Least           float32
 }
 
 // Run fuses b, sets those bits of marks whose documents need a closer look,
@@ -46,7 +46,7 @@ func (b *Block) run(w *Weights, marks []uint64, i int) (above int) {
 	for ; i < len(b.Scores); i++ {
 		score := w.Keyword*b.Keywords[i] + w.Cosine*max(0, b.Cosines[i]) + b.Priors[b.Servers[i]]
 		b.Scores[i] = score
-		within := w.Fixed + w.Slope*b.Sizes[i]
+		within := w.Fixed + w.Slope*b.Sizes[i] + w.Relative*score
 		surely, maybe := score-within >= w.Floor, score+within >= w.Floor
 		switch {
 		case maybe != surely || score+within >= w.Least:

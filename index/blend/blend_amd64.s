@@ -17,8 +17,9 @@ TEXT ·runAVX2(SB), NOSPLIT, $0-32
 	VBROADCASTSS 4(BX), Y9   // cosine
 	VBROADCASTSS 8(BX), Y10  // fixed
 	VBROADCASTSS 12(BX), Y11 // slope
-	VBROADCASTSS 16(BX), Y12 // floor
-	VBROADCASTSS 20(BX), Y13 // least
+	VBROADCASTSS 16(BX), Y7  // relative
+	VBROADCASTSS 20(BX), Y12 // floor
+	VBROADCASTSS 24(BX), Y13 // least
 	VXORPS       Y14, Y14, Y14
 	XORQ         CX, CX
 	XORQ         R13, R13 // above
@@ -35,6 +36,8 @@ loop:
 	VMOVUPS    Y0, (DI)(CX*4)
 	VMULPS     (R9)(CX*4), Y11, Y1
 	VADDPS     Y1, Y10, Y1
+	VMULPS     Y0, Y7, Y2
+	VADDPS     Y2, Y1, Y1
 	VSUBPS     Y1, Y0, Y2 // lower bound
 	VADDPS     Y1, Y0, Y3 // upper bound
 	VCMPPS     $13, Y12, Y2, Y2 // lower >= floor

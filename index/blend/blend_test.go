@@ -27,7 +27,7 @@ func randomBlock(r *rand.Rand, n int) Block {
 }
 
 func randomWeights(r *rand.Rand) Weights {
-	w := Weights{r.Float32(), r.Float32(), r.Float32() / 1000, r.Float32() / 50, r.Float32(), r.Float32()}
+	w := Weights{r.Float32(), r.Float32(), r.Float32() / 1000, r.Float32() / 50, r.Float32() / 100, r.Float32(), r.Float32()}
 	if r.IntN(4) == 0 {
 		w.Least = float32(math.Inf(-1))
 	}
@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 			if math.Abs(float64(score-b.Scores[i])) > 1e-6 {
 				t.Fatalf("document %d of %d scores %g, want %g", i, n, b.Scores[i], score)
 			}
-			within := w.Fixed + w.Slope*b.Sizes[i]
+			within := w.Fixed + w.Slope*b.Sizes[i] + w.Relative*b.Scores[i]
 			look := math.Abs(float64(b.Scores[i]-w.Floor)) <= float64(within) || b.Scores[i]+within >= w.Least
 			if marked := marks[i/64]>>(i%64)&1 == 1; marked != look {
 				t.Fatalf("document %d of %d: marked %v, want %v", i, n, marked, look)

@@ -54,7 +54,9 @@ func randomCatalog(r *rand.Rand) catalog {
 	return c
 }
 
-func (c *catalog) build(l *Lexicon) *Index {
+func (c *catalog) build(l *Lexicon) *Index { return Build(c.input(l)) }
+
+func (c *catalog) input(l *Lexicon) Input {
 	in := Input{Groups: c.groups, Params: c.params}
 	for _, d := range c.docs {
 		var n Counter
@@ -67,7 +69,7 @@ func (c *catalog) build(l *Lexicon) *Index {
 		in.Docs = append(in.Docs, &doc)
 	}
 	in.Terms = l.Len()
-	return Build(in)
+	return in
 }
 
 // oracle computes scores by the formula of the package comment, one document
@@ -197,8 +199,9 @@ func compare(t *testing.T, o oracle, ix *Index, v View, r *rand.Rand) {
 		if math.Abs(got-exact) > 1e-9 {
 			t.Fatalf("document %d, query %v: got %v, want %v", d, want, got, exact)
 		}
-		if off := math.Abs(float64(near[d]) - exact); off > ix.Within(&q) {
-			t.Fatalf("document %d, query %v: off by %v, promised %v", d, want, off, ix.Within(&q))
+		fixed, relative := ix.Within(&q)
+		if off, within := math.Abs(float64(near[d])-exact), fixed+relative*float64(near[d]); off > within {
+			t.Fatalf("document %d, query %v: off by %v, promised %v", d, want, off, within)
 		}
 		if got > q.Upper+1e-9 {
 			t.Fatalf("document %d scores %v, above the bound %v", d, got, q.Upper)
@@ -379,5 +382,81 @@ func BenchmarkScores(b *testing.B) {
 				Build(in)
 			}
 		})
+	}
+}
+
+// TestRebase changes some documents of a catalog again and again, and compares
+// what comes of the index before with the oracle.
+func TestRebase(t *testing.T) {
+	defer func(most float64) { maxDrift = most }(maxDrift)
+	maxDrift = .2
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 3))
+	for range 20 {
+		c := randomCatalog(r)
+		for len(c.docs) < 20 {
+			c = randomCatalog(r)
+		}
+		var l Lexicon
+		ix := c.build(&l)
+		for range 6 {
+			next, from := c.changed(r)
+			in := next.input(&l)
+			for d, o := range from {
+				if o != None {
+					in.Docs[d] = ix.Doc(o)
+				}
+			}
+			ix = Rebase(ix, in, from)
+			checkPostings(t, ix)
+			compare(t, oracle{&next}, ix, l.View(), r)
+			c = next
+		}
+	}
+}
+
+// changed drops, replaces and adds a few documents.
+func (c *catalog) changed(r *rand.Rand) (next catalog, from []uint32) {
+	next.params = c.params
+	fresh := randomCatalog(r)
+	take := func() {
+		if len(fresh.docs) > 0 {
+			next.docs, next.groups = append(next.docs, fresh.docs[0]), append(next.groups, fresh.groups[0])
+			fresh.docs, fresh.groups = fresh.docs[1:], fresh.groups[1:]
+			from = append(from, None)
+		}
+	}
+	for d := range c.docs {
+		switch r.IntN(30) {
+		case 0:
+			continue
+		case 1:
+			take()
+			continue
+		case 2:
+			take()
+		}
+		next.docs, next.groups = append(next.docs, c.docs[d]), append(next.groups, c.groups[d])
+		from = append(from, uint32(d))
+	}
+	return next, from
+}
+
+// checkPostings compares the postings with the documents'.
+func checkPostings(t *testing.T, ix *Index) {
+	t.Helper()
+	n := 0
+	for d, doc := range ix.docs {
+		for _, term := range doc.Terms {
+			n++
+			list := ix.post[ix.start[term]:ix.start[term+1]]
+			if i := search(list, d); i == len(list) || list[i].doc != uint32(d) {
+				t.Fatalf("term %d of document %d has no posting", term, d)
+			}
+		}
+	}
+	if n != len(ix.post) {
+		t.Fatalf("%d postings for %d terms of documents", len(ix.post), n)
 	}
 }

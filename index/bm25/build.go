@@ -17,6 +17,8 @@ type Index struct {
 	docs   []*Doc
 	start  []uint32 // postings of term t are [start[t], start[t+1])
 	post   []posting
+
+	impactOf [MaxFields]float64 // the average lengths that impacts were computed with
 }
 
 // A posting is a document that has a term. Those of one term ascend.
@@ -40,6 +42,7 @@ func Build(in Input) *Index {
 	ix.stats.DF = make([]uint32, in.Terms)
 	ix.start = make([]uint32, in.Terms+1)
 	ix.countLengths()
+	ix.impactOf = ix.stats.AvgLen
 	ix.countPostings()
 	ix.capFlooding(in.Groups)
 	ix.fill()
@@ -86,25 +89,34 @@ func (ix *Index) countPostings() {
 // capFlooding takes back from each document frequency what a group adds
 // beyond its share.
 func (ix *Index) capFlooding(groups []uint32) {
-	members := map[uint32][]uint32{}
-	for d, g := range groups {
-		members[g] = append(members[g], uint32(d))
+	var size []uint32 // by group
+	for _, g := range groups {
+		if int(g) >= len(size) {
+			size = append(size, make([]uint32, int(g)+1-len(size))...)
+		}
+		size[g]++
 	}
-	limit := floodCap(ix.stats.N, len(members))
-	var count []uint32
-	for _, docs := range members {
-		if uint32(len(docs)) <= limit {
+	known := 0
+	for _, n := range size {
+		known += int(min(n, 1))
+	}
+	limit := floodCap(ix.stats.N, known)
+	for g, n := range size {
+		if n > limit {
+			ix.capGroup(groups, uint32(g), limit)
+		}
+	}
+}
+
+func (ix *Index) capGroup(groups []uint32, group, limit uint32) {
+	count := make([]uint32, len(ix.stats.DF))
+	for d, g := range groups {
+		if g != group {
 			continue
 		}
-		if count == nil {
-			count = make([]uint32, len(ix.stats.DF))
-		}
-		clear(count)
-		for _, d := range docs {
-			for _, t := range ix.docs[d].Terms {
-				if count[t]++; count[t] > limit {
-					ix.stats.DF[t]--
-				}
+		for _, t := range ix.docs[d].Terms {
+			if count[t]++; count[t] > limit {
+				ix.stats.DF[t]--
 			}
 		}
 	}
@@ -132,15 +144,17 @@ func (ix *Index) fill() {
 
 // norms fills norm with what one occurrence in each field of doc adds to tf.
 func (ix *Index) norms(doc *Doc, norm *[MaxFields]float64) {
-	for f := range norm {
+	norms(&ix.params, &ix.stats.AvgLen, doc, norm)
+}
+
+func norms(p *Params, avglen *[MaxFields]float64, doc *Doc, norm *[MaxFields]float64) {
+	for f, avg := range avglen {
 		norm[f] = 0
-		avg := ix.stats.AvgLen[f]
 		if avg == 0 {
 			continue
 		}
-		b := ix.params.B[f]
-		if l := 1 - b + b*float64(doc.Lengths[f])/avg; l > 0 {
-			norm[f] = ix.params.Weight[f] / l
+		if l := 1 - p.B[f] + p.B[f]*float64(doc.Lengths[f])/avg; l > 0 {
+			norm[f] = p.Weight[f] / l
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (ix *Index) has(term uint32) bool {
 
 // Approximate adds to dst, which has one element a document, the scores of the
 // documents numbered from lo up to hi; none is further from what Score says
-// than Within.
+// than Within allows.
 func (ix *Index) Approximate(dst []float32, q *Query, lo, hi int) {
 	for _, t := range q.Terms {
 		if !t.Known {
@@ -94,12 +94,13 @@ func search(list []posting, doc int) int {
 	return lo
 }
 
-// Within is how far an approximate score can be from the exact one: every
-// impact is off by a 32-bit number's rounding, and so is every step of the
-// sum; none can be off by more of its part of the upper bound.
-func (ix *Index) Within(q *Query) float64 {
+// Within bounds how far an approximate score can be from the exact one: by
+// fixed, and by relative times the score. Every impact is off by a 32-bit
+// number's rounding, as is every step of the sum, and by what average lengths
+// have moved since it was computed.
+func (ix *Index) Within(q *Query) (fixed, relative float64) {
 	const rounding = 1.0 / (1 << 24)
-	return q.Upper * (float64(len(q.Terms)+4) * rounding)
+	return q.Upper * float64(len(q.Terms)+4) * rounding, ix.drift()
 }
 
 // Score is the score of document d.
