@@ -214,7 +214,6 @@ func (ix *Index) lookUp(ctx context.Context, m *model) []want {
 	m.fill.asked += int64(len(todo))
 	m.fill.found += int64(n)
 	if n > 0 {
-		m.laid = saved.rows
 		m.ready = m.ready || complete || n == len(todo)
 		ix.settleFallback()
 		ix.publish()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -16,8 +17,10 @@ import (
 // embedder that makes query vectors for them.
 type space struct {
 	spaceInput
+	of      *snapshot    // its documents
 	absent  []bool       // by document; nil when every document has a vector
 	servers *vector.Scan // by server: the mean of its tools' vectors, not normalised
+	means   vector.Matrix
 }
 
 // A spaceInput is what a space is made of. Nothing of it may change
@@ -28,6 +31,8 @@ type spaceInput struct {
 	rows     vector.Matrix // by document number, unit length; all zero where there is none
 	scan     *vector.Scan  // over rows; nil makes one
 	near     nearer        // candidates among many documents; nil scans
+	before   *space        // of which this one is made; nil for none
+	from     []uint32      // by document: its number in before, vector.None where its vector is new
 }
 
 // A nearer finds k documents, or more, that are near a query's vector.
@@ -43,9 +48,23 @@ func newSpace(s *snapshot, in spaceInput) *space {
 	if in.near == nil {
 		in.near = in.scan
 	}
-	sp := &space{spaceInput: in, servers: vector.NewScan(serverMeans(s, in.rows))}
+	sp := &space{spaceInput: in, of: s, means: serverMeans(s, &in)}
+	sp.servers = vector.NewScan(sp.means)
+	sp.before, sp.from = nil, nil
 	sp.findAbsent(s)
 	return sp
+}
+
+// kept finds for each document of s its number in sp, vector.None where its
+// vector in rows is another one. Documents of one id may come out as new.
+func (sp *space) kept(s *snapshot, rows vector.Matrix) []uint32 {
+	from := s.kept(sp.of)
+	for i, old := range from {
+		if old != vector.None && (rows.Dims == 0 || &rows.Row(i)[0] != &sp.rows.Row(int(old))[0]) {
+			from[i] = vector.None
+		}
+	}
+	return from
 }
 
 func (sp *space) findAbsent(s *snapshot) {
@@ -72,26 +91,43 @@ func isZero(v []float32) bool {
 // serverMeans are the server priors: the unnormalised mean of the unit
 // vectors of each server's tools, whose length says how much they belong
 // together. Tools without a vector count as zero.
-func serverMeans(s *snapshot, rows vector.Matrix) vector.Matrix {
-	m := vector.Matrix{Dims: rows.Dims, Data: make([]float32, len(s.servers)*rows.Dims)}
-	tools := make([]int, len(s.servers))
-	for d, server := range s.server {
-		if int(server) >= len(s.servers) || d >= rows.Rows() {
+func serverMeans(s *snapshot, in *spaceInput) vector.Matrix {
+	dims := in.rows.Dims
+	m := vector.Matrix{Dims: dims, Data: make([]float32, len(s.servers)*dims)}
+	for server, docs := range s.tools {
+		mean := m.Row(server)
+		if old := in.sameServer(s.servers[server], docs); old != nil {
+			copy(mean, old)
 			continue
 		}
-		tools[server]++
-		mean := m.Row(int(server))
-		for i, x := range rows.Row(d) {
-			mean[i] += x
+		for _, d := range docs {
+			for i, x := range in.rows.Row(int(d)) {
+				mean[i] += x
+			}
 		}
-	}
-	for server, n := range tools {
-		mean := m.Row(server)
 		for i := range mean {
-			mean[i] /= float32(max(n, 1))
+			mean[i] /= float32(max(len(docs), 1))
 		}
 	}
 	return m
+}
+
+// sameServer returns the mean that the space before has of a server, nil if
+// its tools' vectors were others.
+func (in *spaceInput) sameServer(name string, docs []uint32) []float32 {
+	if in.before == nil {
+		return nil
+	}
+	server, ok := slices.BinarySearch(in.before.of.servers, name)
+	if !ok || len(in.before.of.tools[server]) != len(docs) {
+		return nil
+	}
+	for i, old := range in.before.of.tools[server] {
+		if in.from[docs[i]] != old {
+			return nil
+		}
+	}
+	return in.before.means.Row(server)
 }
 
 var (

@@ -25,16 +25,16 @@ type model struct {
 	graph    graph
 
 	// Guarded by Index.mu. The slices in known are rows of the matrix that
-	// serves, so that each vector is in memory once.
+	// serves: each vector is in memory once.
 	known    map[[32]byte][]float32
 	dims     int
 	ready    bool // it has had every vector once, and may serve
 	looked   bool // the store was asked for what is missing
 	failures map[[32]byte]failure
-	changed  int           // counts changes of known
-	unsaved  int           // of the vectors taken, those that are not in the file
-	laid     vector.Matrix // rows that known may lie in as documents do; none once that was looked at
+	changed  int // counts changes of known
+	unsaved  int // of the vectors taken, those that are not in the file
 	built    *space
+	before   *space      // built last, also when that is out of date
 	builtOf  []*document // the documents of built
 	builtAt  int         // changed, when built was made
 
@@ -158,52 +158,57 @@ func (m *model) waiting() string {
 	return why
 }
 
-// assemble makes the space of m for the documents of s. The caller holds
-// Index.mu.
+// assemble makes the space of m for the documents of s, out of the one before
+// where there is one. The caller holds Index.mu.
 func (ix *Index) assemble(m *model, s *snapshot) *space {
 	if m.built != nil && sameDocs(m.builtOf, s.docs) && m.builtAt == m.changed {
 		return m.built
 	}
-	rows := m.layOut(s.docs)
-	scan := vector.NewScan(rows)
-	m.built = newSpace(s, spaceInput{model: m.identity, embedder: m.embedder, rows: rows, scan: scan, near: ix.near(m, s, scan)})
-	m.builtOf, m.builtAt = s.docs, m.changed
+	m.prune(s.docs)
+	rows := m.rowsOf(s.docs)
+	in := spaceInput{model: m.identity, embedder: m.embedder, rows: rows}
+	if m.before == nil || m.before.rows.Dims != rows.Dims {
+		in.scan = vector.NewScan(rows)
+	} else {
+		in.before, in.from = m.before, m.before.kept(s, rows)
+		in.scan = in.before.scan.Rebase(rows, in.from)
+	}
+	in.near = ix.near(m, s, in.scan)
+	m.built = newSpace(s, in)
+	m.before, m.builtOf, m.builtAt = m.built, s.docs, m.changed
 	return m.built
 }
 
-// layOut makes known lie in one matrix in the order of docs, unless it does.
-func (m *model) layOut(docs []*document) vector.Matrix {
-	rows := m.laid
-	m.laid = vector.Matrix{}
-	if m.laidOut(rows, docs) {
-		return rows
-	}
-	rows = vector.Matrix{Dims: m.dims, Data: make([]float32, len(docs)*m.dims)}
-	known := make(map[[32]byte][]float32, len(docs))
+// rowsOf are the vectors of docs.
+func (m *model) rowsOf(docs []*document) vector.Matrix {
+	rows := vector.Matrix{Dims: m.dims, At: make([][]float32, len(docs))}
+	absent := make([]float32, m.dims)
 	for i, d := range docs {
-		if v := m.known[d.embedded[m.form]]; v != nil {
-			copy(rows.Row(i), v)
-			known[d.embedded[m.form]] = rows.Row(i)
+		if rows.At[i] = m.known[d.embedded[m.form]]; rows.At[i] == nil {
+			rows.At[i] = absent
 		}
 	}
-	m.known = known
 	return rows
 }
 
-// laidOut says whether row i of rows is the vector of docs[i], for all i.
-func (m *model) laidOut(rows vector.Matrix, docs []*document) bool {
-	if rows.Dims != m.dims || len(docs) == 0 || rows.Rows() != len(docs) {
-		return false
+// prune forgets the vectors that no document has, once they are many, and puts
+// the others next to each other: a vector keeps all of the memory in use that
+// it was cut from.
+func (m *model) prune(docs []*document) {
+	const few = 1000
+	if len(m.known) <= len(docs)+len(docs)/4+few {
+		return
 	}
-	for i, d := range docs {
-		v, row := m.known[d.embedded[m.form]], rows.Row(i)
-		switch {
-		case v == nil && isZero(row):
-		case v == nil || &v[0] != &row[0] && !slices.Equal(v, row):
-			return false
+	data := make([]float32, 0, len(docs)*m.dims)
+	known := make(map[[32]byte][]float32, len(docs))
+	for _, d := range docs {
+		text := d.embedded[m.form]
+		if v := m.known[text]; v != nil && known[text] == nil {
+			data = append(data, v...)
+			known[text] = data[len(data)-m.dims:]
 		}
 	}
-	return true
+	m.known = known
 }
 
 // sameDocs says whether two snapshots have the very same documents.

@@ -138,6 +138,9 @@ func (s savedVectors) write(to io.Writer) error {
 		for i := range s.texts {
 			err = errors.Join(err, putArray(w, s.texts[i][:]))
 		}
-		return errors.Join(err, putArray(w, s.rows.Data))
+		for i := range s.rows.Rows() {
+			err = errors.Join(err, putArray(w, s.rows.Row(i)))
+		}
+		return err
 	})
 }

@@ -73,9 +73,12 @@ func rowsOf(t *testing.T, ix *Index) []byte {
 	if len(s.spaces) == 0 || s.spaces[0].rows.Rows() != len(s.docs) {
 		t.Fatal("there are no vectors at once")
 	}
-	out, err := binary.Append(nil, binary.LittleEndian, s.spaces[0].rows.Data)
-	if err != nil {
-		t.Fatal(err)
+	var out []byte
+	for i := range s.docs {
+		var err error
+		if out, err = binary.Append(out, binary.LittleEndian, s.spaces[0].rows.Row(i)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return out
 }

@@ -57,6 +57,12 @@ func (c *codes) subtract(i int, x []float32) {
 	}
 }
 
+// take copies n rows from row j of other on to row i and the following.
+func (c *codes) take(i int, other *codes, j, n int) {
+	copy(c.data[i*c.stride:], other.data[j*c.stride:(j+n)*c.stride])
+	copy(c.scale[i:], other.scale[j:j+n])
+}
+
 // peak returns the greatest absolute value in x. The bits of positive floats
 // are in the order of the floats.
 func peak(x []float32) float32 {

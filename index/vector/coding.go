@@ -43,6 +43,32 @@ func newCoding(m Matrix) *coding {
 	return c
 }
 
+// rebase is the coding of a matrix that shares rows with that of c. The centre
+// stays.
+func (c *coding) rebase(m Matrix, from []uint32) *coding {
+	d := &coding{
+		codes: newCodes(m.Dims, m.Rows()), rest: newCodes(m.Dims, m.Rows()), centre: c.centre,
+		widest: c.widest, steps: c.steps, left: c.left,
+	}
+	buf := make([]float32, m.Dims)
+	for i := 0; i < len(from); {
+		if from[i] == None {
+			steps, left := d.encode(i, m.Row(i), buf)
+			d.widest, d.steps, d.left = max(d.widest, d.scale[i]), max(d.steps, steps), max(d.left, left)
+			i++
+			continue
+		}
+		n := 1
+		for i+n < len(from) && from[i+n] == from[i]+uint32(n) {
+			n++
+		}
+		d.codes.take(i, &c.codes, int(from[i]), n)
+		d.rest.take(i, &c.rest, int(from[i]), n)
+		i += n
+	}
+	return d
+}
+
 // centreOf is about the mean of the rows.
 func centreOf(m Matrix) []float32 {
 	centre := make([]float32, m.Dims)

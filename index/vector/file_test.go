@@ -186,7 +186,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		if g.dims > 0 && g.dims < 1000 {
 			keys := g.keys[:min(1, len(g.keys))]
-			m := Matrix{g.dims, make([]float32, g.dims*len(keys))}
+			m := Matrix{Dims: g.dims, Data: make([]float32, g.dims*len(keys))}
 			x, err := g.Bind(keys, NewScan(m), IndexOptions{})
 			if err != nil {
 				t.Fatal(err)

@@ -262,7 +262,7 @@ func TestBindToAChangedCatalog(t *testing.T) {
 	if measured[0].Recall < MinRecall {
 		t.Errorf("recall@10 = %.4f after changes, want at least %g", measured[0].Recall, MinRecall)
 	}
-	if y := bind(t, g, newKeys[:900], Matrix{n.Dims, n.Data[:900*n.Dims]}); !y.Stale() {
+	if y := bind(t, g, newKeys[:900], Matrix{Dims: n.Dims, Data: n.Data[:900*n.Dims]}); !y.Stale() {
 		t.Error("not stale with half of its documents gone")
 	}
 }
@@ -414,7 +414,7 @@ func TestSampleQueries(t *testing.T) {
 			t.Errorf("query %d has length² %g", i, n)
 		}
 	}
-	two := Matrix{2, []float32{1, 0, -1, 0}}
+	two := Matrix{Dims: 2, Data: []float32{1, 0, -1, 0}}
 	if got := SampleQueries(two, 2); !got.present(0) || !got.present(1) {
 		t.Errorf("opposite rows give %v", got.Data)
 	}

@@ -13,18 +13,39 @@ import (
 // those are scored exactly; the answer is the same.
 type Scan struct {
 	m       Matrix
-	*coding // nil where it would not pay
+	*coding           // nil where it would not pay
+	sizes   []float32 // of the rows' errors
 }
 
 // NewScan returns the exact searcher over m, which must not change afterwards.
 // It takes some two microseconds a row and core.
 func NewScan(m Matrix) *Scan {
-	s := &Scan{m: m}
-	if codesInHardware && m.Rows() > 0 {
-		s.coding = newCoding(m)
+	if !codesInHardware || m.Rows() == 0 {
+		return &Scan{m: m, sizes: make([]float32, m.Rows())}
 	}
-	return s
+	return newCoding(m).scan(m)
 }
+
+// None is the number of a row that an older matrix does not have.
+const None = none
+
+// Rebase is NewScan of a matrix that shares rows with that of s: from has for
+// each row its number in s, None for a new one. It costs little more than the
+// new rows.
+func (s *Scan) Rebase(m Matrix, from []uint32) *Scan {
+	fresh := 0
+	for _, f := range from {
+		if f == None {
+			fresh++
+		}
+	}
+	if s.coding == nil || s.m.Dims != m.Dims || 4*fresh > len(from) {
+		return NewScan(m)
+	}
+	return s.rebase(m, from).scan(m)
+}
+
+func (c *coding) scan(m Matrix) *Scan { return &Scan{m: m, coding: c, sizes: c.scale} }
 
 // Search implements Searcher, exactly.
 func (s *Scan) Search(q []float32, allowed *bitset.BitSet, k int) []Hit {
@@ -136,11 +157,7 @@ type Errors struct {
 // k keeps the rows that can be among them and asks Score for those.
 func (p *Probe) Errors() Errors {
 	e := p.coded.errors
-	if p.scan.coding == nil {
-		e.Sizes = p.scan.m.Data[:p.scan.m.Rows()] // any numbers do: they are multiplied by 0
-	} else {
-		e.Sizes = p.scan.scale
-	}
+	e.Sizes = p.scan.sizes
 	return e
 }
 

@@ -274,3 +274,47 @@ func TestCodesDoNotOverflow(t *testing.T) {
 		}
 	}
 }
+
+// TestRebase changes rows of a matrix again and again: what is made of the
+// scan before finds the same and keeps its promise.
+func TestRebase(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	m := Matrix{Dims: 40}
+	for i := range 700 {
+		m.At = append(m.At, randomMatrix(uint64(i), 1, m.Dims, 0).Row(0))
+	}
+	s := NewScan(m)
+	for round := range 20 {
+		next := Matrix{Dims: m.Dims}
+		var from []uint32
+		for i, row := range m.At {
+			switch r.IntN(40) {
+			case 0:
+				continue
+			case 1:
+				row = make([]float32, m.Dims) // absent
+				fallthrough
+			case 2:
+				next.At, from = append(next.At, randomMatrix(r.Uint64(), 1, m.Dims, 0).Row(0)), append(from, None)
+			}
+			next.At = append(next.At, row)
+			if from = append(from, uint32(i)); &row[0] != &m.At[i][0] {
+				from[len(from)-1] = None
+			}
+		}
+		m, s = next, s.Rebase(next, from)
+		q := randomMatrix(r.Uint64(), 1, m.Dims, 0).Row(0)
+		if diff := cmp.Diff(oracle(m, q, nil, 10), s.Search(q, nil, 10)); diff != "" {
+			t.Fatalf("round %d: want -, got +:\n%s", round, diff)
+		}
+		var p Probe
+		p.Set(s, q)
+		dst, e := make([]float32, m.Rows()), p.Errors()
+		p.Scores(dst, nil, 0, m.Rows())
+		for i, got := range dst {
+			if off := got - s.Score(q, uint32(i)); m.present(i) && max(off, -off) > e.Fixed+e.Slope*e.Sizes[i] {
+				t.Fatalf("round %d, row %d: off by %g", round, i, off)
+			}
+		}
+	}
+}

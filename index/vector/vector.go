@@ -2,24 +2,35 @@ package vector
 
 import "github.com/bits-and-blooms/bitset"
 
-// A Matrix is a flat, row-major matrix of unit vectors: row i is the vector
-// of document i, len(Data) is rows × Dims. A row that is all zero is absent:
-// it scores 0 and is no one's neighbour.
+// A Matrix is unit vectors of Dims numbers: row i is the vector of document i.
+// A row that is all zero is absent: it scores 0 and is no one's neighbour.
+//
+// Rows lie end to end in Data, or wherever At says, so that matrices can share
+// them.
 type Matrix struct {
 	Dims int
-	Data []float32
+	Data []float32   // rows × Dims; not looked at where there is At
+	At   [][]float32 // by row
 }
 
 // Rows returns how many rows m has, absent ones included.
 func (m Matrix) Rows() int {
-	if m.Dims == 0 {
+	switch {
+	case m.At != nil:
+		return len(m.At)
+	case m.Dims == 0:
 		return 0
 	}
 	return len(m.Data) / m.Dims
 }
 
 // Row returns row i, which aliases m.
-func (m Matrix) Row(i int) []float32 { return m.Data[i*m.Dims : (i+1)*m.Dims : (i+1)*m.Dims] }
+func (m Matrix) Row(i int) []float32 {
+	if m.At != nil {
+		return m.At[i]
+	}
+	return m.Data[i*m.Dims : (i+1)*m.Dims : (i+1)*m.Dims]
+}
 
 // present reports whether row i is not absent.
 func (m Matrix) present(i int) bool {
