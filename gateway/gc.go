@@ -12,11 +12,11 @@ const (
 	// collections: a call makes some 500 KB of garbage and keeps none of it.
 	gcPercent = 400
 	// gcHeadroom is added to the limit, which holds stacks and buffers too.
-	gcHeadroom = 32 << 20
+	gcHeadroom = 16 << 20
 )
 
 // TuneGC sets the collector for many short calls over a heap that hardly
-// changes: GOGC 400 within a memory limit of 1.5 × the live heap + 32 MB. It
+// changes: GOGC 400 within a memory limit of 1.25 × the live heap + 16 MB. It
 // collects once to measure; call it after loading and when the catalog has
 // changed much. It does nothing when GOGC or GOMEMLIMIT is set.
 func TuneGC() {
@@ -31,5 +31,5 @@ func TuneGC() {
 	}
 	live := int64(sample[0].Value.Uint64())
 	debug.SetGCPercent(gcPercent)
-	debug.SetMemoryLimit(live + live/2 + gcHeadroom)
+	debug.SetMemoryLimit(live + live/4 + gcHeadroom)
 }
