@@ -17,21 +17,21 @@ const (
 // where they decide.
 func (r *search) scoreCandidates() {
 	k := max(minCandidates, 10*r.limit)
-	var near []uint32
-	var wg sync.WaitGroup
-	wg.Go(func() { near = r.space.near.Near(r.vec, r.allowed, k) })
 	if r.mode == Hybrid {
-		r.collectLexical(k)
-		r.collectServers()
+		r.collectBoth(k)
+	} else {
+		for _, h := range r.space.near.Search(r.vec, r.allowed, k) {
+			r.candidate(h.Doc)
+		}
 	}
-	wg.Wait()
-	r.candidates = append(r.candidates, near...)
-	r.candidates = append(r.candidates, r.named.docs...)
-	r.candidates = slices.DeleteFunc(r.candidates, func(d uint32) bool { return !r.allows(d) })
-	slices.Sort(r.candidates)
-	r.candidates = slices.Compact(r.candidates)
+	for _, d := range r.named.docs {
+		r.candidate(d)
+	}
 	r.probe.ScoresOf(r.cosines, r.candidates)
-	r.sharpen(r.candidates)
+	r.probe.Sharpen(r.cosines, r.candidates)
+	for _, d := range r.candidates {
+		r.scores[d] = r.fused(d, float64(r.keywords[d]), float64(r.cosines[d]))
+	}
 	for _, d := range r.named.docs {
 		r.refine(d)
 	}
@@ -46,7 +46,34 @@ func (r *search) scoreCandidates() {
 	}
 }
 
-func (r *search) collectLexical(k int) {
+// candidate takes an allowed document among the candidates, once. All of them
+// will be sharp.
+func (r *search) candidate(d uint32) {
+	if bit := uint64(1) << (d % 64); r.sharp[d/64]&bit == 0 && r.allows(d) {
+		r.sharp[d/64] |= bit
+		r.candidates = append(r.candidates, d)
+	}
+}
+
+// collectBoth takes the best of both arms, and tools of the servers that the
+// query is most about. The words, which take less time, are left to another
+// goroutine, which may wake up late.
+func (r *search) collectBoth(k int) {
+	var words sync.WaitGroup
+	words.Go(func() { r.bestOfWords(k) })
+	near := r.space.near.Near(r.vec, r.allowed, k)
+	words.Wait()
+	for _, d := range near {
+		r.candidate(d)
+	}
+	for _, c := range r.best.top.heap {
+		r.candidate(c.doc)
+	}
+	r.collectServers()
+}
+
+// bestOfWords fills the keywords of all documents and ranks the best k.
+func (r *search) bestOfWords(k int) {
 	r.s.lexical.Approximate(r.keywords, &r.lexical, 0, len(r.s.docs))
 	top := &r.best.top
 	top.reset(k)
@@ -59,21 +86,24 @@ func (r *search) collectLexical(k int) {
 			least = float32(top.heap[0].score)
 		}
 	}
-	for _, c := range top.heap {
-		r.candidates = append(r.candidates, c.doc)
-	}
 }
 
 // collectServers takes the tools of the servers with the highest priors, of
 // those that have allowed tools.
 func (r *search) collectServers() {
+	k := priorServers
+	if r.allowed != nil {
+		k *= 10 // not all of them may have allowed tools
+	}
 	found := 0
-	for _, h := range r.space.servers.Search(r.vec, nil, 10*priorServers) {
+	for _, h := range r.space.servers.Search(r.vec, nil, k) {
 		docs := r.s.tools[h.Doc]
 		if !slices.ContainsFunc(docs, r.allows) {
 			continue
 		}
-		r.candidates = append(r.candidates, docs[:min(len(docs), priorTools)]...)
+		for _, d := range docs[:min(len(docs), priorTools)] {
+			r.candidate(d)
+		}
 		if found++; found == priorServers {
 			return
 		}

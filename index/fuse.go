@@ -35,8 +35,10 @@ type spaceInput struct {
 	from     []uint32      // by document: its number in before, vector.None where its vector is new
 }
 
-// A nearer finds k documents, or more, that are near a query's vector.
+// A nearer finds the documents that are nearest to a query's vector: the best
+// k, in order, or at least k, most of them among the best.
 type nearer interface {
+	vector.Searcher
 	Near(q []float32, allowed *bitset.BitSet, k int) []uint32
 }
 

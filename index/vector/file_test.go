@@ -191,7 +191,7 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x.walk(make([]float32, g.dims), nil, 10, 1)
+			x.walk(make([]float32, g.dims), nil, 10)
 		}
 	})
 }
@@ -217,7 +217,7 @@ func FuzzSections(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.walk(q, nil, 3, 1)
+		x.walk(q, nil, 3)
 	})
 }
 

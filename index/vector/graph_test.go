@@ -103,7 +103,7 @@ func TestWideWalkEqualsScan(t *testing.T) {
 		queries := SampleQueries(m, 20)
 		for i := range queries.Rows() {
 			want := x.scan.Search(queries.Row(i), nil, 30)
-			if diff := cmp.Diff(want, x.walk(queries.Row(i), nil, 30, m.Rows())); diff != "" {
+			if diff := cmp.Diff(want, x.walk(queries.Row(i), nil, 30)); diff != "" {
 				t.Fatalf("query %d: want -, got +:\n%s", i, diff)
 			}
 		}
@@ -162,11 +162,11 @@ func TestBuildSmall(t *testing.T) {
 		keys := randomKeys(1, rows)
 		x := bind(t, build(t, keys, m), keys, m)
 		for i := range rows {
-			if got := x.walk(m.Row(i), nil, 3, rows); len(got) != min(3, rows) || got[0].Doc != uint32(i) {
+			if got := x.walk(m.Row(i), nil, 3); len(got) != min(3, rows) || got[0].Doc != uint32(i) {
 				t.Errorf("%d rows: row %d finds %v, not itself first", rows, i, got)
 			}
 		}
-		if got := x.walk(make([]float32, 16), nil, 3, rows); len(got) > 3 {
+		if got := x.walk(make([]float32, 16), nil, 3); len(got) > 3 {
 			t.Errorf("%d rows: a zero query finds %v", rows, got)
 		}
 	}
@@ -219,7 +219,7 @@ func TestCopiesShareANode(t *testing.T) {
 	x := bind(t, g, keys, m)
 	for i := range 5 {
 		want := x.scan.Search(m.Row(i), nil, 101)
-		if diff := cmp.Diff(want, x.walk(m.Row(i), nil, 101, x.Live())); diff != "" {
+		if diff := cmp.Diff(want, x.walk(m.Row(i), nil, 101)); diff != "" {
 			t.Errorf("copies of %d: want -, got +:\n%s", i, diff)
 		}
 	}
@@ -295,7 +295,7 @@ func TestFilteredWalk(t *testing.T) {
 		found, wanted := 0, 0
 		for i := range queries.Rows() {
 			want := x.scan.Search(queries.Row(i), allowed, 10)
-			got := x.walk(queries.Row(i), allowed, 10, int(allowed.Count()))
+			got := x.walk(queries.Row(i), allowed, 10)
 			for _, h := range got {
 				if !allowed.Test(uint(h.Doc)) {
 					t.Fatalf("found %d, which is not allowed", h.Doc)
@@ -323,7 +323,7 @@ func TestFilterAwayFromTheQuery(t *testing.T) {
 	}
 	for i := 3; i < 10; i++ {
 		want := x.scan.Search(m.Row(i), allowed, 10)
-		if diff := cmp.Diff(want, x.walk(m.Row(i), allowed, 10, int(allowed.Count()))); diff != "" {
+		if diff := cmp.Diff(want, x.walk(m.Row(i), allowed, 10)); diff != "" {
 			t.Errorf("query %d: want -, got +:\n%s", i, diff)
 		}
 	}
@@ -383,7 +383,7 @@ func TestWalkAllocatesResultsOnly(t *testing.T) {
 	keys := randomKeys(12, m.Rows())
 	x := bind(t, build(t, keys, m), keys, m)
 	q := m.Row(5)
-	if n := testing.AllocsPerRun(200, func() { x.walk(q, nil, 10, m.Rows()) }); n > 3.5 {
+	if n := testing.AllocsPerRun(200, func() { x.walk(q, nil, 10) }); n > 3.5 {
 		t.Errorf("a walk allocates %.1f times, want at most 3", n)
 	}
 }
@@ -428,15 +428,13 @@ func BenchmarkWalk(b *testing.B) {
 		queries := SampleQueries(m, 64)
 		for _, share := range []float64{1, .5} {
 			var allowed *bitset.BitSet
-			n := rows
 			if share < 1 {
 				allowed = someOf(1, rows, share)
-				n = int(allowed.Count())
 			}
 			b.Run(fmt.Sprintf("rows=%d/allowed=%g", rows, share), func(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
-					x.walk(queries.Row(i%queries.Rows()), allowed, 10, n)
+					x.walk(queries.Row(i%queries.Rows()), allowed, 10)
 				}
 			})
 		}

@@ -122,11 +122,10 @@ var _ Searcher = (*Index)(nil)
 // Search implements Searcher. Scores are exact; what is found is exact up to
 // the threshold, above it about as often as the graph's recall says.
 func (x *Index) Search(q []float32, allowed *bitset.BitSet, k int) []Hit {
-	n := x.allowedOf(allowed)
-	if !x.Walks(n) {
+	if !x.Walks(x.allowedOf(allowed)) {
 		return x.scan.Search(q, allowed, k)
 	}
-	return x.walk(q, allowed, k, n)
+	return x.walk(q, allowed, k)
 }
 
 func (x *Index) allowedOf(allowed *bitset.BitSet) int {
@@ -147,31 +146,30 @@ func (x *Index) Walks(n int) bool {
 		float64(n)*float64(n) > rowsPerStep*float64(x.o.EF)*float64(all)
 }
 
-// Near returns at least k documents, unless fewer are allowed: those that a
-// search for more than k would look at, in no order. It saves the caller who
-// scores them by other means too what exact scores and their order cost.
+// Near returns at least k documents, unless fewer are allowed, in no order:
+// most of the best k. It is for callers who score them by other means too, and
+// saves them a wide beam, exact scores and their order.
 func (x *Index) Near(q []float32, allowed *bitset.BitSet, k int) []uint32 {
-	n := x.allowedOf(allowed)
-	if !x.Walks(n) {
+	if !x.Walks(x.allowedOf(allowed)) {
 		return x.scan.Near(q, allowed, k)
 	}
-	return x.reach(q, allowed, k, n)
+	return x.reach(q, allowed, k, k+k/4)
 }
 
-// walk searches graph and delta among n allowed documents.
-func (x *Index) walk(q []float32, allowed *bitset.BitSet, k, n int) []Hit {
-	return x.scan.best(q, x.reach(q, allowed, k, n), min(k, n))
+// walk searches graph and delta.
+func (x *Index) walk(q []float32, allowed *bitset.BitSet, k int) []Hit {
+	return x.scan.best(q, x.reach(q, allowed, k, max(x.o.EF, k+k/4)), k)
 }
 
-// reach returns the documents of the beam of a walk, and the best of the
-// delta.
-func (x *Index) reach(q []float32, allowed *bitset.BitSet, k, n int) []uint32 {
-	if k = min(k, n); k <= 0 || len(q) != x.graph.dims {
+// reach returns what a walk with this beam finds, and the best of the delta:
+// at least k documents, unless fewer are allowed.
+func (x *Index) reach(q []float32, allowed *bitset.BitSet, k, beam int) []uint32 {
+	n := x.allowedOf(allowed)
+	if k <= 0 || n == 0 || len(q) != x.graph.dims {
 		return nil
 	}
 	w := walkers.Get().(*walker)
 	defer walkers.Put(w)
-	beam := max(x.o.EF, k+k/4)
 	w.best.reset(beam)
 	w.start(x.graph, q)
 	if x.graph.entry != none {
