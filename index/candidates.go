@@ -74,6 +74,7 @@ func (r *search) collectBoth(k int) {
 
 // bestOfWords fills the keywords of all documents and ranks the best k.
 func (r *search) bestOfWords(k int) {
+	clear(r.keywords)
 	r.s.lexical.Approximate(r.keywords, &r.lexical, 0, len(r.s.docs))
 	top := &r.best.top
 	top.reset(k)

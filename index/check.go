@@ -94,6 +94,9 @@ func CheckBy(ctx context.Context, cmd *exec.Cmd, dir string) ([]Problem, error) 
 		return problems, nil
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
+	if cmd.ProcessState.ExitCode() == 1 { // it says itself why it could not look
+		return nil, errors.New(strings.TrimPrefix(first, "error: "))
+	}
 	return []Problem{{
 		File:   filepath.Join(dir, "store.db"),
 		What:   fmt.Sprintf("reading it ended the process (%v): %s", err, first),

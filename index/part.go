@@ -167,6 +167,7 @@ func (p *part) score() {
 	r := p.r
 	p.edge = p.edge[:0]
 	if r.mode != Semantic {
+		clear(r.keywords[p.lo:p.hi])
 		r.s.lexical.Approximate(r.keywords, &r.lexical, p.lo, p.hi)
 	}
 	if r.space != nil {

@@ -76,7 +76,7 @@ type scratch struct {
 var scratches = sync.Pool{New: func() any { return &scratch{crew: newCrew()} }}
 
 func (c *scratch) reset(docs, servers int) {
-	c.keywords = zeroed(c.keywords, docs)
+	c.keywords = slices.Grow(c.keywords[:0], docs)[:docs]
 	c.cosines = slices.Grow(c.cosines[:0], docs)[:docs]
 	c.rough = slices.Grow(c.rough[:0], docs)[:docs]
 	c.scores = slices.Grow(c.scores[:0], docs)[:docs]

@@ -99,8 +99,7 @@ func (a *app) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 	return cfg, out
 }
 
-// checkState verifies the state folder, in a child process as damage to its
-// pages may end the one that looks.
+// checkState verifies the state folder.
 func (a *app) checkState(ctx context.Context, cfg *config.Config, repair bool) []finding {
 	dir := cfg.State
 	if err := writable(dir); err != nil {
@@ -142,7 +141,8 @@ func writable(dir string) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// childCheck runs "index check" in a child process.
+// childCheck runs "index check" in a child process: damage to the store's
+// pages may end the process that looks.
 func childCheck(ctx context.Context, dir string) ([]index.Problem, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -150,7 +150,7 @@ func childCheck(ctx context.Context, dir string) ([]index.Problem, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return index.CheckBy(ctx, exec.Command(self, "index", "check", "--json", "--config", os.DevNull, "--state", dir), dir)
+	return index.CheckBy(ctx, exec.Command(self, "index", "check", "--"+thisProcess, "--json", "--config", os.DevNull, "--state", dir), dir)
 }
 
 // repaired mends what can be mended.

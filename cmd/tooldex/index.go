@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,11 +40,21 @@ func (a *app) index() *cobra.Command {
 			}
 			return errors.Join(e.ix.Dump(a.out), e.close())
 		},
-	}, &cobra.Command{
+	}, a.indexCheck())
+	return cmd
+}
+
+// thisProcess is the flag of a check that may be ended by the damage it meets.
+const thisProcess = "this-process"
+
+func (a *app) indexCheck() *cobra.Command {
+	cmd := &cobra.Command{
 		Use: "check", Short: "Verify the files of the state folder", Long: checkHelp, Args: cobra.NoArgs,
 		Example: "  tooldex index check\n  tooldex index check --json --state ./state",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runCheck(cmd) },
-	})
+	}
+	cmd.Flags().Bool(thisProcess, false, "look in this process instead of a child")
+	_ = cmd.Flags().MarkHidden(thisProcess) // it was just defined
 	return cmd
 }
 
@@ -52,7 +63,11 @@ func (a *app) runCheck(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	problems, err := index.Check(cfg.State)
+	check := childCheck
+	if here, _ := cmd.Flags().GetBool(thisProcess); here {
+		check = func(_ context.Context, dir string) ([]index.Problem, error) { return index.Check(dir) }
+	}
+	problems, err := check(cmd.Context(), cfg.State)
 	if err != nil {
 		return fmt.Errorf("check %s: %w", cfg.State, err)
 	}
