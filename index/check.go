@@ -94,8 +94,8 @@ func CheckBy(ctx context.Context, cmd *exec.Cmd, dir string) ([]Problem, error) 
 		return problems, nil
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
-	if cmd.ProcessState.ExitCode() == 1 { // it says itself why it could not look
-		return nil, errors.New(strings.TrimPrefix(first, "error: "))
+	if _, why, ok := strings.Cut(first, "error: "); ok && cmd.ProcessState.ExitCode() == 1 {
+		return nil, errors.New(why) // it says itself why it could not look
 	}
 	return []Problem{{
 		File:   filepath.Join(dir, "store.db"),

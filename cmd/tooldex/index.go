@@ -65,11 +65,11 @@ func (a *app) runCheck(cmd *cobra.Command) error {
 	}
 	check := childCheck
 	if here, _ := cmd.Flags().GetBool(thisProcess); here {
-		check = func(_ context.Context, dir string) ([]index.Problem, error) { return index.Check(dir) }
+		check = checkHere
 	}
 	problems, err := check(cmd.Context(), cfg.State)
 	if err != nil {
-		return fmt.Errorf("check %s: %w", cfg.State, err)
+		return err
 	}
 	switch {
 	case a.json:
@@ -90,4 +90,12 @@ func (a *app) runCheck(cmd *cobra.Command) error {
 		return errReported
 	}
 	return err
+}
+
+func checkHere(_ context.Context, dir string) ([]index.Problem, error) {
+	problems, err := index.Check(dir)
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", dir, err)
+	}
+	return problems, nil
 }
