@@ -63,26 +63,21 @@ func (ix *Index) Approximate(dst []float32, q *Query, lo, hi int) {
 			continue
 		}
 		w := float32(float64(t.Count) * t.IDF)
-		for _, p := range ix.between(t.ID, lo, hi) {
+		list := ix.post[ix.start[t.ID]:ix.start[t.ID+1]]
+		for _, p := range list[search(list, lo):] {
+			if int(p.doc) >= hi {
+				break
+			}
 			dst[p.doc] += w * p.impact
 		}
 	}
 }
 
-// between are the postings of a term in the documents from lo up to hi.
-func (ix *Index) between(term uint32, lo, hi int) []posting {
-	list := ix.post[ix.start[term]:ix.start[term+1]]
-	if lo > 0 {
-		list = list[search(list, lo):]
-	}
-	if hi < len(ix.docs) {
-		list = list[:search(list, hi)]
-	}
-	return list
-}
-
 // search returns where documents from doc on begin.
 func search(list []posting, doc int) int {
+	if doc == 0 {
+		return 0
+	}
 	lo, hi := 0, len(list)
 	for lo < hi {
 		if mid := (lo + hi) / 2; int(list[mid].doc) < doc {

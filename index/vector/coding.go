@@ -3,7 +3,6 @@ package vector
 import (
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -15,10 +14,20 @@ type coding struct {
 	codes
 	rest   codes
 	centre []float32
+	extent
+}
 
-	widest float32 // the greatest scale of a row
-	steps  float64 // longest error of a row by codes, in units of its scale
-	left   float64 // longest error of a row by both layers
+// An extent is the greatest of what rows come to.
+type extent struct {
+	widest  float32 // scale
+	longest float64 // length, less the centre
+	steps   float64 // length of the error by codes, in units of the scale
+	left    float64 // length of the error by both layers
+}
+
+func (e *extent) include(o extent) {
+	e.widest, e.longest = max(e.widest, o.widest), max(e.longest, o.longest)
+	e.steps, e.left = max(e.steps, o.steps), max(e.left, o.left)
 }
 
 // centreRows is how many rows the centre is taken from: it need not be exact.
@@ -27,34 +36,31 @@ const centreRows = 1000
 func newCoding(m Matrix) *coding {
 	c := &coding{codes: newCodes(m.Dims, m.Rows()), rest: newCodes(m.Dims, m.Rows()), centre: centreOf(m)}
 	var wg sync.WaitGroup
-	steps, left := make([]float64, runtime.GOMAXPROCS(0)), make([]float64, runtime.GOMAXPROCS(0))
-	for part := range steps {
+	extents := make([]extent, runtime.GOMAXPROCS(0))
+	for part := range extents {
 		wg.Go(func() {
 			buf := make([]float32, m.Dims)
-			lo, hi := share(part, len(steps), m.Rows())
+			lo, hi := share(part, len(extents), m.Rows())
 			for i := lo; i < hi; i++ {
-				a, b := c.encode(i, m.Row(i), buf)
-				steps[part], left[part] = max(steps[part], a), max(left[part], b)
+				extents[part].include(c.encode(i, m.Row(i), buf))
 			}
 		})
 	}
 	wg.Wait()
-	c.widest, c.steps, c.left = slices.Max(c.scale), slices.Max(steps), slices.Max(left)
+	for _, e := range extents {
+		c.include(e)
+	}
 	return c
 }
 
 // rebase is the coding of a matrix that shares rows with that of c. The centre
 // stays.
 func (c *coding) rebase(m Matrix, from []uint32) *coding {
-	d := &coding{
-		codes: newCodes(m.Dims, m.Rows()), rest: newCodes(m.Dims, m.Rows()), centre: c.centre,
-		widest: c.widest, steps: c.steps, left: c.left,
-	}
+	d := &coding{codes: newCodes(m.Dims, m.Rows()), rest: newCodes(m.Dims, m.Rows()), centre: c.centre, extent: c.extent}
 	buf := make([]float32, m.Dims)
 	for i := 0; i < len(from); {
 		if from[i] == None {
-			steps, left := d.encode(i, m.Row(i), buf)
-			d.widest, d.steps, d.left = max(d.widest, d.scale[i]), max(d.steps, steps), max(d.left, left)
+			d.include(d.encode(i, m.Row(i), buf))
 			i++
 			continue
 		}
@@ -81,20 +87,21 @@ func centreOf(m Matrix) []float32 {
 	return centre
 }
 
-// encode sets row i and returns the lengths of its errors: by codes in units
-// of the row's scale, and by both layers. buf is scratch.
-func (c *coding) encode(i int, x, buf []float32) (steps, left float64) {
+// encode sets row i; buf is scratch.
+func (c *coding) encode(i int, x, buf []float32) (e extent) {
 	if peak(x) == 0 {
-		return 0, 0
+		return e
 	}
 	for d, v := range x {
 		buf[d] = v - c.centre[d]
 	}
-	steps = c.set(i, buf)
+	e.longest = math.Sqrt(float64(dot(buf, buf))) * 1.001 // for the rounding of the sum
+	e.steps = c.set(i, buf)
 	c.scale[i] = max(c.scale[i], math.SmallestNonzeroFloat32) // 0 would mean absent
+	e.widest = c.scale[i]
 	c.subtract(i, buf)
-	left = c.rest.set(i, buf) * float64(c.rest.scale[i])
-	return steps, left
+	e.left = c.rest.set(i, buf) * float64(c.rest.scale[i])
+	return e
 }
 
 // A codedQuery is a query vector at two bytes a number, so that its own
@@ -117,7 +124,7 @@ func (cq *codedQuery) prepare(c *coding, q []float32) {
 	cq.base = dot(q, c.centre)
 	const rounding = 1e-5 // of the 32-bit sums on both sides
 	norm := math.Sqrt(float64(dot(q, q)))
-	fixed := cq.lost*2 + rounding*max(1, norm)
+	fixed := cq.lost*c.longest + rounding*max(1, norm)
 	cq.errors.Fixed = float32(fixed)
 	cq.errors.Slope = float32((norm + cq.lost) * c.steps)
 	cq.errors.Sharpened = float32((norm+cq.lost)*c.left + fixed)
