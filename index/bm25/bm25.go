@@ -11,9 +11,10 @@
 // number of documents above a floor is part of an answer, so that nothing may
 // be skipped, and reading a posting takes less time than deciding to skip it.
 //
-// A [Lexicon] numbers the terms, a [Counter]
-// counts a document's, [Build] makes an immutable [Index] that any number of
-// goroutines may search.
+// A [Lexicon] numbers the terms, a [Counter] counts a document's, [Build] makes
+// an immutable [Index] that any number of goroutines may search, and [Rebase]
+// makes one out of the one before. [Index.Approximate] scores all documents
+// within the error that [Index.Within] states, [Index.Score] one exactly.
 package bm25
 
 import (
