@@ -20,6 +20,7 @@ func (r *search) scoreCandidates() {
 	if r.mode == Hybrid {
 		r.collectBoth(k)
 	} else {
+		r.prime() // without weight
 		for _, h := range r.space.near.Search(r.vec, r.allowed, k) {
 			r.candidate(h.Doc)
 		}
@@ -30,7 +31,7 @@ func (r *search) scoreCandidates() {
 	r.probe.ScoresOf(r.cosines, r.candidates)
 	r.probe.Sharpen(r.cosines, r.candidates)
 	for _, d := range r.candidates {
-		r.scores[d] = r.fused(d, float64(r.keywords[d]), float64(r.cosines[d]))
+		r.scores[d] = r.blended(d)
 	}
 	for _, d := range r.named.docs {
 		r.refine(d)
@@ -60,7 +61,10 @@ func (r *search) candidate(d uint32) {
 // goroutine, which may wake up late.
 func (r *search) collectBoth(k int) {
 	var words sync.WaitGroup
-	words.Go(func() { r.bestOfWords(k) })
+	words.Go(func() {
+		r.bestOfWords(k)
+		r.prime()
+	})
 	near := r.space.near.Near(r.vec, r.allowed, k)
 	words.Wait()
 	for _, d := range near {
@@ -92,21 +96,19 @@ func (r *search) bestOfWords(k int) {
 // collectServers takes the tools of the servers with the highest priors, of
 // those that have allowed tools.
 func (r *search) collectServers() {
-	k := priorServers
-	if r.allowed != nil {
-		k *= 10 // not all of them may have allowed tools
-	}
-	found := 0
-	for _, h := range r.space.servers.Search(r.vec, nil, k) {
-		docs := r.s.tools[h.Doc]
-		if !slices.ContainsFunc(docs, r.allows) {
+	var best ranking
+	best.reset(priorServers)
+	for server, prior := range r.priors {
+		full := len(best.heap) == priorServers
+		if full && float64(prior) <= best.heap[0].score || r.allowed != nil && !slices.ContainsFunc(r.s.tools[server], r.allows) {
 			continue
 		}
+		best.push(uint32(server), float64(prior))
+	}
+	for _, c := range best.heap {
+		docs := r.s.tools[c.doc]
 		for _, d := range docs[:min(len(docs), priorTools)] {
 			r.candidate(d)
-		}
-		if found++; found == priorServers {
-			return
 		}
 	}
 }

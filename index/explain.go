@@ -36,7 +36,7 @@ func (r *search) explain(doc uint32) Explanation {
 	if r.mode != Semantic {
 		r.explainTerms(doc, &e)
 	}
-	e.Score, e.Lambda = r.fused(doc, e.BM25F, 0), 1
+	e.Score, e.Lambda = r.fused(doc, e.BM25F, 0, 0), 1
 	if r.weights.alone > 0 {
 		e.Keyword = e.BM25F * r.weights.alone
 	}
@@ -76,13 +76,13 @@ func (r *search) explainVectors(doc uint32, e *Explanation) {
 		return
 	}
 	e.Cosine = float64(r.space.scan.Score(r.vec, doc))
-	e.Score = r.fused(doc, e.BM25F, e.Cosine)
+	e.Score = r.fused(doc, e.BM25F, e.Cosine, r.prior(doc))
 	if r.mode == Semantic {
 		return
 	}
 	e.Lambda, e.Gamma = r.fusion.Lambda, r.fusion.Gamma
 	e.Prior = e.Cosine
-	if server := r.s.server[doc]; int(server) < len(r.priors) {
+	if server := r.s.server[doc]; int(server) < len(r.s.servers) {
 		e.Prior = float64(r.space.servers.Score(r.vec, server))
 	}
 }

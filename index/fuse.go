@@ -215,19 +215,26 @@ func (w weights) lexical(sp *space) float64 {
 	return w.alone
 }
 
-// fused is the score of a document, given its BM25F and cosine.
-func (r *search) fused(doc uint32, bm25f, cosine float64) float64 {
+// fused is the score of a document, given its BM25F, its cosine and the
+// weighted prior of its server. A tool without a server is its own.
+func (r *search) fused(doc uint32, bm25f, cosine, prior float64) float64 {
 	if r.space == nil || r.space.absent != nil && r.space.absent[doc] {
 		return clip(r.weights.alone * bm25f)
 	}
 	cosine = max(0, cosine)
-	prior := cosine * r.weights.prior // a tool without a server is its own
-	if server := r.s.server[doc]; int(server) < len(r.priors) {
-		if prior = r.priors[server]; prior < 0 {
-			prior = r.prior(server)
-		}
+	if int(r.s.server[doc]) >= len(r.s.servers) {
+		prior = cosine * r.weights.prior
 	}
 	return clip(r.weights.keyword*bm25f + r.weights.cosine*cosine + prior)
+}
+
+// blended is fused of what the arms said roughly.
+func (r *search) blended(doc uint32) float64 {
+	prior := 0.0
+	if server := r.s.server[doc]; int(server) < len(r.priors) {
+		prior = float64(r.priors[server])
+	}
+	return r.fused(doc, float64(r.keywords[doc]), float64(r.cosines[doc]), prior)
 }
 
 // clip cuts what rounding adds to a score.
@@ -238,9 +245,11 @@ func clip(score float64) float64 {
 	return score
 }
 
-// prior computes the weighted prior of a server that was not needed yet.
-func (r *search) prior(server uint32) float64 {
-	dot := float64(r.space.servers.Score(r.vec, server))
-	r.priors[server] = r.weights.prior * max(0, dot)
-	return r.priors[server]
+// prior is the weighted prior of a document's server.
+func (r *search) prior(doc uint32) float64 {
+	server := r.s.server[doc]
+	if r.weights.prior == 0 || int(server) >= len(r.s.servers) {
+		return 0
+	}
+	return r.weights.prior * max(0, float64(r.space.servers.Score(r.vec, server)))
 }

@@ -139,13 +139,15 @@ func (r *search) runParts() []part {
 	return r.crew.close()
 }
 
-// prime computes the server priors.
+// prime computes the server priors, nearly exactly.
 func (r *search) prime() {
-	for server := range r.priors {
-		if r.priors[server] < 0 {
-			r.prior(uint32(server))
-		}
-		r.roughPriors[server] = float32(r.priors[server])
+	if r.space == nil || r.weights.prior == 0 {
+		clear(r.priors)
+		return
+	}
+	r.servers.Sharp(r.priors)
+	for i, dot := range r.priors {
+		r.priors[i] = float32(r.weights.prior) * max(0, dot)
 	}
 }
 
@@ -209,7 +211,7 @@ func (p *part) visitAll() {
 	for lo := p.lo; lo < p.hi; lo += blendDocs {
 		hi := min(lo+blendDocs, p.hi)
 		b := blend.Block{
-			Scores: r.rough[lo:hi], Keywords: r.keywords[lo:hi], Servers: r.s.server[lo:hi], Priors: r.roughPriors,
+			Scores: r.rough[lo:hi], Keywords: r.keywords[lo:hi], Servers: r.s.server[lo:hi], Priors: r.priors,
 			Cosines: r.keywords[lo:hi], Sizes: r.keywords[lo:hi], // of no weight without vectors
 		}
 		if r.space != nil {
@@ -241,7 +243,7 @@ func (p *part) visitEach() {
 				return
 			}
 		}
-		score := r.fused(uint32(d), float64(r.keywords[d]), float64(r.cosines[d]))
+		score := r.blended(uint32(d))
 		r.rough[d] = float32(score)
 		p.visit(uint32(d), score)
 	}

@@ -6,9 +6,6 @@ import "slices"
 func (r *search) score() {
 	r.setWeights()
 	r.bound()
-	for i := range r.priors {
-		r.priors[i] = -r.weights.prior // below zero: not needed yet
-	}
 	if r.partial = r.mode != Keyword && r.count > r.s.threshold; r.partial {
 		r.scoreCandidates()
 		return
@@ -33,12 +30,16 @@ func (r *search) bound() {
 		return
 	}
 	r.probe.Set(r.space.scan, r.vec)
-	e := r.probe.Errors()
-	weight := r.weights.cosine + r.weights.prior
-	r.margins.fixed += float64(e.Fixed) * weight
+	r.servers.Set(r.space.servers, r.vec)
+	e, priors := r.probe.Errors(), float64(r.servers.Errors().Sharpened)*r.weights.prior
+	weight := r.weights.cosine
+	if r.s.unnamed { // whose cosine is their prior, too
+		weight += r.weights.prior
+	}
+	r.margins.fixed += float64(e.Fixed)*weight + priors
 	r.margins.slope = float64(e.Slope) * weight
 	r.margins.sizes = e.Sizes
-	r.margins.sharpened += float64(e.Sharpened) * weight
+	r.margins.sharpened += float64(e.Sharpened)*weight + priors
 }
 
 // within is how far the sweep's score of a document can be from the exact one.
@@ -135,7 +136,7 @@ func (r *search) sharpen(docs []uint32) {
 		r.probe.Sharpen(r.cosines, some)
 		for _, d := range some {
 			if !slices.Contains(r.named.docs, d) {
-				r.scores[d] = r.fused(d, float64(r.keywords[d]), float64(r.cosines[d]))
+				r.scores[d] = r.blended(d)
 			}
 		}
 		docs = docs[n:]
@@ -144,11 +145,11 @@ func (r *search) sharpen(docs []uint32) {
 
 // refine makes the score of a document exact, by the exact-name rule too.
 func (r *search) refine(doc uint32) {
-	cosine := 0.0
+	cosine, prior := 0.0, 0.0
 	if r.space != nil {
-		cosine = float64(r.space.scan.Score(r.vec, doc))
+		cosine, prior = float64(r.space.scan.Score(r.vec, doc)), r.prior(doc)
 	}
-	score := r.fused(doc, r.bm25f(doc), cosine)
+	score := r.fused(doc, r.bm25f(doc), cosine, prior)
 	if slices.Contains(r.named.docs, doc) {
 		score = raised(score)
 	}

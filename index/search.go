@@ -59,18 +59,18 @@ type search struct {
 
 // scratch is what one search needs in proportion to the catalog; it is pooled.
 type scratch struct {
-	keywords    []float32 // by document: BM25F, approximately
-	cosines     []float32 // by document, approximately
-	rough       []float32 // by document: scores made of these
-	scores      []float64 // by document: of those that were looked at closely
-	priors      []float64 // by server: weighted; negative before it is needed
-	roughPriors []float32
-	sharp       []uint64 // bitmap of the documents whose cosines are nearly exact
-	candidates  []uint32 // documents that can be among the rows
-	probe       vector.Probe
-	crew        *crew
-	best        shortlist
-	second      shortlist // of the diversity rule
+	keywords   []float32    // by document: BM25F, approximately
+	cosines    []float32    // by document, approximately
+	rough      []float32    // by document: scores made of these
+	scores     []float64    // by document: of those that were looked at closely
+	priors     []float32    // by server: weighted, nearly exact
+	sharp      []uint64     // bitmap of the documents whose cosines are nearly exact
+	candidates []uint32     // documents that can be among the rows
+	probe      vector.Probe // of the documents' vectors
+	servers    vector.Probe // of the servers' means
+	crew       *crew
+	best       shortlist
+	second     shortlist // of the diversity rule
 }
 
 var scratches = sync.Pool{New: func() any { return &scratch{crew: newCrew()} }}
@@ -80,8 +80,7 @@ func (c *scratch) reset(docs, servers int) {
 	c.cosines = slices.Grow(c.cosines[:0], docs)[:docs]
 	c.rough = slices.Grow(c.rough[:0], docs)[:docs]
 	c.scores = slices.Grow(c.scores[:0], docs)[:docs]
-	c.priors = zeroed(c.priors, servers)
-	c.roughPriors = slices.Grow(c.roughPriors[:0], servers)[:servers]
+	c.priors = slices.Grow(c.priors[:0], servers)[:servers]
 	c.sharp = zeroed(c.sharp, (docs+63)/64)
 	c.candidates = c.candidates[:0]
 }

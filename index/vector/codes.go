@@ -57,6 +57,11 @@ func (c *codes) subtract(i int, x []float32) {
 	}
 }
 
+// from are the rows from row i on, numbered from 0.
+func (c *codes) from(i int) codes {
+	return codes{dims: c.dims, stride: c.stride, data: c.data[i*c.stride:], scale: c.scale[i:]}
+}
+
 // take copies n rows from row j of other on to row i and the following.
 func (c *codes) take(i int, other *codes, j, n int) {
 	copy(c.data[i*c.stride:], other.data[j*c.stride:(j+n)*c.stride])

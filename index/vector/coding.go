@@ -143,7 +143,7 @@ var inOrder = func() (ids [1024]uint32) {
 func (c *coding) run(dst []float32, lo int, q *codedQuery) {
 	for ; lo < len(dst); lo += len(inOrder) {
 		n := min(len(inOrder), len(dst)-lo)
-		rows := codes{dims: c.dims, stride: c.stride, data: c.data[lo*c.stride:], scale: c.scale[lo:]}
+		rows := c.codes.from(lo)
 		rows.dots(dst[lo:lo+n], inOrder[:n], q, q.base)
 	}
 }

@@ -182,6 +182,15 @@ func (p *Probe) Scores(dst []float32, allowed *bitset.BitSet, lo, hi int) {
 	})
 }
 
+// Sharp sets dst to the scores of all rows, nearly exact.
+func (p *Probe) Sharp(dst []float32) {
+	p.Scores(dst, nil, 0, len(dst))
+	for lo := 0; lo < len(dst); lo += len(inOrder) {
+		n := min(len(inOrder), len(dst)-lo)
+		p.sharpen(dst[lo:lo+n], lo, inOrder[:n])
+	}
+}
+
 // ScoresOf is Scores of some rows.
 func (p *Probe) ScoresOf(dst []float32, ids []uint32) {
 	w := windows.Get().(*window)
@@ -208,15 +217,19 @@ func (p *Probe) scores(dst []float32, ids []uint32) {
 
 // Sharpen makes scores that Scores has set nearly exact. It is to be called
 // once for each.
-func (p *Probe) Sharpen(dst []float32, ids []uint32) {
+func (p *Probe) Sharpen(dst []float32, ids []uint32) { p.sharpen(dst, 0, ids) }
+
+// sharpen is Sharpen of rows that are numbered, as dst is, from row lo on.
+func (p *Probe) sharpen(dst []float32, lo int, ids []uint32) {
 	if p.scan.coding == nil {
 		return
 	}
 	w := windows.Get().(*window)
 	defer windows.Put(w)
+	rest := p.scan.rest.from(lo)
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), chunkRows)]
-		p.scan.rest.dots(w.scores[:], some, &p.coded, 0)
+		rest.dots(w.scores[:], some, &p.coded, 0)
 		for i, id := range some {
 			dst[id] += w.scores[i]
 		}
