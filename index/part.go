@@ -14,6 +14,11 @@ import (
 // maxParts bounds the goroutines of one search: others want the cores too.
 const maxParts = 4
 
+// patience is how often a goroutine that comes early looks for work before it
+// gives up, and lets others run in between. To wake one from sleep takes
+// longer than to embed a query, so they are called before.
+const patience = 200
+
 // A part is what one goroutine finds among the documents that it scores: some
 // lots, which the goroutines of a search take until none is left, so that one
 // that wakes up late delays nobody.
@@ -57,12 +62,25 @@ func newCrew() *crew {
 	c := new(crew)
 	c.left.L = &c.mu
 	c.help = func() {
-		if p := c.join(); p != nil {
+		p := c.join()
+		for i := 0; i < patience && p == nil; i++ {
+			runtime.Gosched()
+			p = c.join()
+		}
+		if p != nil {
 			p.work()
 			c.leave()
 		}
 	}
 	return c
+}
+
+// summon starts n − 1 goroutines, which will find something to do once the
+// caller has opened the crew.
+func (c *crew) summon(n int) {
+	for range n - 1 {
+		go c.help()
+	}
 }
 
 // join returns a part for a goroutine, nil if it is not needed.
@@ -114,22 +132,25 @@ func (c *crew) forget() {
 	}
 }
 
-// runParts scores the allowed documents and returns what was found.
-func (r *search) runParts() []part {
-	n := 1
-	if r.space != nil && r.count >= parallelFrom {
-		n = min(maxParts, runtime.GOMAXPROCS(0))
+// hands is how many goroutines a search is for.
+func (r *search) hands() int {
+	if r.mode == Keyword || r.count < parallelFrom || r.count > r.s.threshold {
+		return 1
 	}
+	return min(maxParts, runtime.GOMAXPROCS(0))
+}
+
+// runParts scores the allowed documents and returns what was found. The crew's
+// other goroutines are summoned already.
+func (r *search) runParts() []part {
+	n := r.hands()
 	for i := range n {
 		p := &r.crew.parts[i]
 		p.r, p.floor, p.total = r, r.floor(), 0
 		p.best.reset(r.limit, r.reach())
 	}
 	r.crew.open(n, len(r.s.docs))
-	for range n - 1 {
-		go r.crew.help()
-	}
-	p := r.crew.join() // the others are still waking up
+	p := r.crew.join()
 	r.prime()
 	r.crew.primed.Done()
 	if p != nil {

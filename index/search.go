@@ -111,13 +111,15 @@ func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 		run.mode = cmp.Or(q.Mode, Hybrid)
 		return run, nil
 	}
+	run.scratch = scratches.Get().(*scratch)
+	run.reset(len(s.docs), len(s.servers))
+	run.crew.summon(run.hands())
 	if run.mode != Keyword {
 		if err := run.embed(ctx, ix, text); err != nil {
+			run.end()
 			return nil, err
 		}
 	}
-	run.scratch = scratches.Get().(*scratch)
-	run.reset(len(s.docs), len(s.servers))
 	run.analyse(text)
 	if s.params.ExactNames {
 		run.named = s.namesIn(text, q.Filter.Scope)

@@ -51,6 +51,7 @@ func (s *snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
 	}
 	r.scratch = scratches.Get().(*scratch)
 	r.reset(len(s.docs), len(s.servers))
+	r.crew.summon(r.hands())
 	s.lexical.Like(&r.lexical, doc, similarTerms, s.lexicon)
 	r.score()
 	return r
