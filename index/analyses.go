@@ -110,7 +110,7 @@ func (a *analyses) has(sum [16]byte) bool {
 }
 
 // read takes in what openAnalyses left, with the lexicon that the terms are
-// numbered by. After an error it has nothing.
+// numbered by. After an error what has says is of no use.
 func (a *analyses) read() (lex bm25.Lexicon, err error) {
 	if a.from == nil {
 		return lex, nil
@@ -135,7 +135,6 @@ func (a *analyses) read() (lex bm25.Lexicon, err error) {
 		err = addTexts(a.made, ends, text)
 	}
 	if err != nil {
-		*a = analyses{}
 		return bm25.Lexicon{}, err
 	}
 	return lex, nil

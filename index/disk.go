@@ -80,6 +80,7 @@ func (ix *Index) read(ctx context.Context) ([]store.Loaded, [][]*entry, store.Co
 	loaded, c, err := ix.store.Load(ctx, nil2all(ix.ours()), a.has)
 	reading.Wait()
 	if failed != nil {
+		a = analyses{}
 		ix.withoutAnalyses(failed)
 		loaded, c, err = ix.store.Load(ctx, nil2all(ix.ours()), nil)
 	}
