@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -96,22 +98,33 @@ func isZero(v []float32) bool {
 func serverMeans(s *snapshot, in *spaceInput) vector.Matrix {
 	dims := in.rows.Dims
 	m := vector.Matrix{Dims: dims, Data: make([]float32, len(s.servers)*dims)}
-	for server, docs := range s.tools {
-		mean := m.Row(server)
-		if old := in.sameServer(s.servers[server], docs); old != nil {
-			copy(mean, old)
-			continue
-		}
-		for _, d := range docs {
-			for i, x := range in.rows.Row(int(d)) {
-				mean[i] += x
+	var wg sync.WaitGroup
+	parts := runtime.GOMAXPROCS(0)
+	for part := range parts {
+		wg.Go(func() {
+			for server := part; server < len(s.servers); server += parts {
+				in.mean(m.Row(server), s.servers[server], s.tools[server])
 			}
-		}
-		for i := range mean {
-			mean[i] /= float32(max(len(docs), 1))
+		})
+	}
+	wg.Wait()
+	return m
+}
+
+// mean sets a server's mean, which is all zero.
+func (in *spaceInput) mean(mean []float32, server string, docs []uint32) {
+	if old := in.sameServer(server, docs); old != nil {
+		copy(mean, old)
+		return
+	}
+	for _, d := range docs {
+		for i, x := range in.rows.Row(int(d)) {
+			mean[i] += x
 		}
 	}
-	return m
+	for i := range mean {
+		mean[i] /= float32(max(len(docs), 1))
+	}
 }
 
 // sameServer returns the mean that the space before has of a server, nil if

@@ -89,7 +89,7 @@ func centreOf(m Matrix) []float32 {
 
 // encode sets row i; buf is scratch.
 func (c *coding) encode(i int, x, buf []float32) (e extent) {
-	if peak(x) == 0 {
+	if !present(x) {
 		return e
 	}
 	for d, v := range x {

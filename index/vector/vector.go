@@ -33,9 +33,11 @@ func (m Matrix) Row(i int) []float32 {
 }
 
 // present reports whether row i is not absent.
-func (m Matrix) present(i int) bool {
-	for _, x := range m.Row(i) {
-		if x != 0 {
+func (m Matrix) present(i int) bool { return present(m.Row(i)) }
+
+func present(x []float32) bool {
+	for _, v := range x {
+		if v != 0 {
 			return true
 		}
 	}
