@@ -300,10 +300,11 @@ func (ix *Index) SetEmbedder(e Embedder) {
 	}
 	ix.settleFallback()
 	m := ms.desired
+	look := m != nil && !m.looked
 	ix.publish()
 	ix.kick()
 	ix.mu.Unlock()
-	if m != nil && !m.looked {
+	if look {
 		ix.lookUp(context.Background(), m)
 	}
 }
