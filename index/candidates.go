@@ -16,6 +16,7 @@ const (
 // query is most about, and the tools it names. As in a sweep, scores are exact
 // where they decide.
 func (r *search) scoreCandidates() {
+	clear(r.sharp)
 	k := max(minCandidates, 10*r.limit)
 	if r.mode == Hybrid {
 		r.collectBoth(k)

@@ -81,17 +81,8 @@ func (c *scratch) reset(docs, servers int) {
 	c.rough = slices.Grow(c.rough[:0], docs)[:docs]
 	c.scores = slices.Grow(c.scores[:0], docs)[:docs]
 	c.priors = slices.Grow(c.priors[:0], servers)[:servers]
-	c.sharp = zeroed(c.sharp, (docs+63)/64)
+	c.sharp = slices.Grow(c.sharp[:0], (docs+63)/64)[:(docs+63)/64]
 	c.candidates = c.candidates[:0]
-}
-
-func zeroed[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	s = s[:n]
-	clear(s)
-	return s
 }
 
 // begin does everything of a search up to and including the scores. The
@@ -131,6 +122,8 @@ func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 func (r *search) end() {
 	if r.scratch != nil {
 		r.crew.forget()
+		r.probe.Forget()
+		r.servers.Forget()
 		scratches.Put(r.scratch)
 	}
 }

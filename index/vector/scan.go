@@ -145,6 +145,10 @@ func (p *Probe) Set(s *Scan, q []float32) {
 	}
 }
 
+// Forget drops what belongs to others, so that a Probe which waits to be used
+// again keeps no matrix in memory. What it coded stays.
+func (p *Probe) Forget() { p.scan, p.q = nil, nil }
+
 // Errors bound how far a Probe's scores can be from the exact ones: row i's by
 // Fixed + Slope · Sizes[i], some .01 together, and a sharpened one by
 // Sharpened, some .0002. Where rows have no codes all are 0.
