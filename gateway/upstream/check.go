@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -13,7 +14,7 @@ import (
 var serverName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // Source is the canonical text of what a Spec connects to: command, args,
-// cwd, url, headers and environment. Two specs of one Source reach the same
+// cwd, url, headers, environment and the names that it inherits. Two specs of one Source reach the same
 // server with the same rights. It may hold secrets.
 func (sp Spec) Source() string {
 	text, err := json.Marshal(struct {
@@ -23,7 +24,8 @@ func (sp Spec) Source() string {
 		URL     string            `json:"url,omitempty"`
 		Headers map[string]string `json:"headers,omitempty"`
 		Env     map[string]string `json:"env,omitempty"`
-	}{sp.Command, sp.Args, sp.Cwd, sp.URL, sp.Headers, sp.Env})
+		Inherit []string          `json:"inheritEnv,omitempty"`
+	}{sp.Command, sp.Args, sp.Cwd, sp.URL, sp.Headers, sp.Env, sp.InheritEnv})
 	if err != nil {
 		panic("upstream: strings that do not marshal: " + err.Error())
 	}
@@ -52,8 +54,13 @@ func (sp Spec) check() error {
 			bad("bad header %q: a name or value that HTTP does not allow", name)
 		}
 	}
-	if sp.Timeout < 0 || sp.Refresh < 0 || sp.Concurrency < 0 || sp.Queue < 0 {
-		bad("timeout, refresh, concurrency and queue must not be negative")
+	for _, name := range sp.InheritEnv {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			bad("bad inherit_env entry %q: give names of variables, or the one word all", name)
+		}
+	}
+	if sp.Timeout < 0 || sp.StartTimeout < 0 || sp.Refresh < 0 || sp.Concurrency < 0 || sp.Queue < 0 {
+		bad("timeout, start_timeout, refresh, concurrency and queue must not be negative")
 	}
 	return errors.Join(errs...)
 }

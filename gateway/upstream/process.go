@@ -51,10 +51,7 @@ func startProcess(sp Spec, log *slog.Logger) (*process, error) {
 	p.cmd = exec.Command(path, sp.Args...)
 	p.cmd.Err = nil // a path relative to this folder is what the operator wrote
 	p.cmd.Dir = sp.Cwd
-	p.cmd.Env = os.Environ()
-	for name, value := range sp.Env {
-		p.cmd.Env = append(p.cmd.Env, name+"="+value)
-	}
+	p.cmd.Env = sp.environ(os.Environ())
 	if err := p.start(log); err != nil {
 		return nil, fmt.Errorf("start %q: %w", sp.Command, err)
 	}

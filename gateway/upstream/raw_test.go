@@ -217,6 +217,9 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 		os.Exit(7)
 	case "pid":
 		reply(fmt.Sprintf(`{"content":[],"structuredContent":{"pid":%d}}`, os.Getpid()))
+	case "environ":
+		text, _ := json.Marshal(os.Environ())
+		reply(fmt.Sprintf(`{"content":[],"structuredContent":%s}`, text))
 	case "spawn":
 		child := exec.Command("sleep", "1000")
 		if err := child.Start(); err != nil {

@@ -164,7 +164,7 @@ func (s *server) connect(ctx context.Context, known *era) (*conn, time.Duration,
 	defer func() { timer.Stop(); free() }()
 	d := dialer{
 		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
-		connectTimeout: s.o.ConnectTimeout, discoverTimeout: s.o.DiscoverTimeout,
+		connectTimeout: orDuration(s.spec.StartTimeout, s.o.ConnectTimeout), discoverTimeout: s.o.DiscoverTimeout,
 		listenPause: s.o.listenPause,
 	}
 	c, err := d.dial(ctx, *known)

@@ -23,7 +23,7 @@ type Options struct {
 	Logger          *slog.Logger        // nil discards
 	Client          *mcp.Implementation // what we call ourselves; nil means tooldex
 	DefaultTimeout  time.Duration       // of a call whose ctx has no deadline; 0 means 30 s
-	ConnectTimeout  time.Duration       // from start to handshake; 0 means 2 min, as a start may download
+	ConnectTimeout  time.Duration       // from start to handshake where a Spec has no StartTimeout; 0 means 60 s
 	DiscoverTimeout time.Duration       // for an answer to server/discover; 0 means 10 s
 	ListTimeout     time.Duration       // of one listing, all pages; 0 means 1 min
 	Starts          int                 // servers started at the same moment; 0 means 8
@@ -42,7 +42,7 @@ func (o Options) withDefaults() Options {
 		o.OnList = func(context.Context, string, Listing) {}
 	}
 	o.DefaultTimeout = orDuration(o.DefaultTimeout, 30*time.Second)
-	o.ConnectTimeout = orDuration(o.ConnectTimeout, 2*time.Minute)
+	o.ConnectTimeout = orDuration(o.ConnectTimeout, time.Minute)
 	o.DiscoverTimeout = orDuration(o.DiscoverTimeout, 10*time.Second)
 	o.ListTimeout = orDuration(o.ListTimeout, time.Minute)
 	o.listenPause = orDuration(o.listenPause, time.Second)

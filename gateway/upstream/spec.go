@@ -22,18 +22,20 @@ import (
 
 // A Spec says how to reach one server. Exactly one of Command and URL is set.
 type Spec struct {
-	Name        string            // matches [A-Za-z0-9._-]{1,64}
-	Type        string            // "stdio", "http" (also "streamable-http", "streamableHttp"), "sse"; "" derives it
-	Command     string            // program, looked up in PATH
-	Args        []string          // its arguments
-	Env         map[string]string // added to the environment
-	Cwd         string            // working folder; "" means this process's
-	URL         string            // of an HTTP server
-	Headers     map[string]string // sent with every HTTP request
-	Timeout     time.Duration     // of one call; 0 means the gateway's default
-	Refresh     time.Duration     // between two listings; 0 means 15 min
-	Concurrency int               // calls under way at once; 0 means 16
-	Queue       int               // calls that may wait for a place; 0 means 64
+	Name         string            // matches [A-Za-z0-9._-]{1,64}
+	Type         string            // "stdio", "http" (also "streamable-http", "streamableHttp"), "sse"; "" derives it
+	Command      string            // program, looked up in PATH
+	Args         []string          // its arguments
+	Env          map[string]string // added to the environment
+	InheritEnv   []string          // variables handed on beside the usual ones; the single word "all" hands on every one
+	Cwd          string            // working folder; "" means this process's
+	URL          string            // of an HTTP server
+	Headers      map[string]string // sent with every HTTP request
+	StartTimeout time.Duration     // from start to handshake, downloads included; 0 means 60 s
+	Timeout      time.Duration     // of one call; 0 means the gateway's default
+	Refresh      time.Duration     // between two listings; 0 means 15 min
+	Concurrency  int               // calls under way at once; 0 means 16
+	Queue        int               // calls that may wait for a place; 0 means 64
 }
 
 // A State is where a server's connection stands.
