@@ -9,7 +9,7 @@ COUNT      ?= 10
 SOAK_RUNS  ?= 10000
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration bench bench-compare cover cross soak embedders eval clean
+.PHONY: help build test lint demo integration conformance bench bench-compare cover cross soak embedders eval clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
@@ -30,6 +30,9 @@ demo: ## the main job, once
 
 integration: ## real servers and clients from npm and the go-sdk
 	bash .ci/integration
+
+conformance: ## the official conformance suite, both roles and eras
+	bash .ci/conformance/run
 
 embedders: ## a real Ollama and a real llama-server
 	bash .ci/embedders
