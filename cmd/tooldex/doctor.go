@@ -93,6 +93,9 @@ func (a *app) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 	if len(cfg.Servers) == 0 {
 		out[0].OK, out[0].Remedy = false, "take over the servers of your clients with \"tooldex import --write\""
 	}
+	for _, path := range config.Unused(cfg.Path) {
+		out = append(out, finding{"configuration", true, unusedHint(path), ""})
+	}
 	for _, key := range cfg.Unbuilt {
 		out = append(out, finding{"setting", true, key + " does nothing yet", ""})
 	}

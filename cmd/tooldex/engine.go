@@ -62,11 +62,40 @@ func (a *app) loadConfig(cmd *cobra.Command, optional bool) (*config.Config, err
 	cfg, err := config.Load(config.Options{Path: path, Flags: cmd.Flags(), Optional: optional})
 	switch {
 	case errors.Is(err, config.ErrNone):
+		if here := config.Unused(""); len(here) > 0 {
+			return nil, hint(err, "%s", unusedHint(here[0]))
+		}
 		return nil, hint(err, "make one from the clients you have with \"tooldex import --write\", or see \"tooldex demo\" without one")
 	case err != nil:
 		return nil, hint(err, "mend the file, then see \"tooldex doctor\"")
 	}
+	if a.verbose {
+		a.sayConfig(cfg, path)
+	}
 	return cfg, nil
+}
+
+// sayConfig tells which configuration is used and who chose it.
+func (a *app) sayConfig(cfg *config.Config, flag string) {
+	switch {
+	case cfg.Path == "":
+		_, err := config.Find("")
+		a.note("configuration: %v; the defaults are used", err)
+	case flag != "":
+		a.note("configuration: %s, named by --config", cfg.Path)
+	case os.Getenv("TOOLDEX_CONFIG") != "":
+		a.note("configuration: %s, named by $TOOLDEX_CONFIG", cfg.Path)
+	default:
+		a.note("configuration: %s, the user's own", cfg.Path)
+	}
+	for _, path := range config.Unused(cfg.Path) {
+		a.note("configuration: %s", unusedHint(path))
+	}
+}
+
+// unusedHint says how a file of the working folder is used.
+func unusedHint(path string) string {
+	return fmt.Sprintf("%s is not used: a file of the working folder is taken only when it is named, with \"--config %s\"", path, path)
 }
 
 func (a *app) engineFor(cmd *cobra.Command, cfg *config.Config, o engineOptions) (*engine, error) {
@@ -285,6 +314,9 @@ func (a *app) logger(cmd *cobra.Command, cfg *config.Config, o engineOptions) *s
 	level := slog.LevelWarn
 	if o.reports {
 		level = slog.LevelError
+	}
+	if a.verbose {
+		level = slog.LevelInfo
 	}
 	f := cmd.Flags().Lookup("log.level")
 	if o.serving || f != nil && f.Changed || os.Getenv("TOOLDEX_LOG_LEVEL") != "" {

@@ -157,6 +157,9 @@ func TestVersion(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(stdout, "tooldex ") {
 		t.Errorf("exit %d: %s", code, stdout)
 	}
+	if code, short, _ := execute("--version"); code != 0 || short != stdout {
+		t.Errorf("--version: exit %d: %s", code, short)
+	}
 	code, stdout, _ = execute("version", "--json")
 	if code != 0 || !strings.Contains(stdout, `"go": "go1.`) {
 		t.Errorf("exit %d: %s", code, stdout)

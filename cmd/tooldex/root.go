@@ -15,8 +15,8 @@ every tool they offer and lets the model find the right one by meaning.
 
 Settings come from flags, then from TOOLDEX_* variables (--state is
 TOOLDEX_STATE), then from the configuration file: the one that --config names,
-$TOOLDEX_CONFIG, ./tooldex.yaml, or tooldex.yaml in the user's configuration
-folder.`
+$TOOLDEX_CONFIG, or tooldex.yaml in the user's configuration folder. A file in
+the working folder is never taken unless it is named.`
 
 const rootExample = `  tooldex demo                           see it work, nothing else needed
   tooldex import --write                 take over your MCP clients' servers
@@ -29,12 +29,13 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	json     bool // print results as JSON
+	verbose  bool // say which configuration is used, log what happens
 }
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use: "tooldex", Short: "Find the right tool among many MCP servers", Long: rootHelp, Example: rootExample,
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, Version: buildVersion(),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef(cmd, "command %q: unknown%s", args[0], suggestion(cmd, args[0]))
@@ -47,11 +48,13 @@ func newRoot(a *app) *cobra.Command {
 	p.String("config", "", "configuration `file`")
 	p.String("state", "", "state `folder`: where the catalog and its vectors are kept")
 	p.BoolVar(&a.json, "json", false, "print the result as JSON")
+	p.BoolVarP(&a.verbose, "verbose", "v", false, "say which configuration is used, and log what happens")
 	p.String("log.level", "", "least `level` that is logged to stderr: debug, info, warn, error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, path(cmd)} })
 	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string {
 		return strings.TrimRight(f.FlagUsagesWrapped(min(orElse(width(a.out), 80), 100)), " \n")
 	})
+	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetUsageTemplate(strings.NewReplacer(
 		".LocalFlags.FlagUsages", "wrapped .LocalFlags", ".InheritedFlags.FlagUsages", "wrapped .InheritedFlags",
 	).Replace(root.UsageTemplate()))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -30,6 +31,11 @@ func buildVersion() string {
 	return "dev"
 }
 
+// versionLine is what "tooldex version" and --version print.
+func versionLine() string {
+	return fmt.Sprintf("tooldex %s %s %s/%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func (a *app) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
@@ -40,7 +46,7 @@ func (a *app) version() *cobra.Command {
 					"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				})
 			}
-			a.say("tooldex %s %s %s/%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			a.say("%s", versionLine())
 			return nil
 		},
 	}

@@ -24,8 +24,9 @@ func UserFile() string { return filepath.Join(xdg.ConfigHome, "tooldex", names[0
 func StateDir() string { return filepath.Join(xdg.StateHome, "tooldex") }
 
 // Find returns the configuration file's path: the one given, $TOOLDEX_CONFIG,
-// the one in the working folder, or the user's. Two candidates in one folder
-// are an error, as either might be the one that was meant.
+// or the user's. The working folder is never searched, as a repository that
+// somebody cloned must not choose what runs. Two candidates in the user's
+// folder are an error, as either might be the one that was meant.
 func Find(path string) (string, error) {
 	if path == "" {
 		path = os.Getenv("TOOLDEX_CONFIG")
@@ -33,13 +34,25 @@ func Find(path string) (string, error) {
 	if path != "" {
 		return path, checkFile(path)
 	}
-	for _, dir := range []string{".", filepath.Dir(UserFile())} {
-		found, err := findIn(dir)
-		if found != "" || err != nil {
-			return found, err
+	dir := filepath.Dir(UserFile())
+	found, err := findIn(dir)
+	if found != "" || err != nil {
+		return found, err
+	}
+	return "", fmt.Errorf("%w: looked for %s in %s", ErrNone, strings.Join(names, ", "), dir)
+}
+
+// Unused are the files of the working folder that are named like a
+// configuration and are not the one at path.
+func Unused(path string) []string {
+	used, _ := os.Stat(path) // nil where there is none, which is no other file
+	var out []string
+	for _, n := range names {
+		if info, err := os.Stat(n); err == nil && !info.IsDir() && !os.SameFile(used, info) {
+			out = append(out, "."+string(filepath.Separator)+n)
 		}
 	}
-	return "", fmt.Errorf("%w: looked for %s here and in %s", ErrNone, strings.Join(names, ", "), filepath.Dir(UserFile()))
+	return out
 }
 
 func findIn(dir string) (string, error) {

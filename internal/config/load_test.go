@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adrg/xdg"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
@@ -186,27 +187,46 @@ func TestLoadReportsEveryMistake(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	t.Chdir(dir)
 	t.Setenv("TOOLDEX_CONFIG", "")
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	xdg.Reload()
+	t.Cleanup(xdg.Reload)
+	user := filepath.Join(dir, "tooldex")
+	if err := os.Mkdir(user, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
 	if _, err := Find(dir); err == nil || !strings.Contains(err.Error(), "it is a folder") {
 		t.Errorf("folder: %v", err)
 	}
 	if _, err := Find("missing.yaml"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
-	for _, n := range names[:2] {
-		if err := os.WriteFile(n, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	touch(t, names[0])
+	if got, err := Find(""); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), user) {
+		t.Errorf("working folder: got %q, %v", got, err)
 	}
-	if _, err := Find(""); err == nil || !strings.Contains(err.Error(), "two configurations: tooldex.yaml and tooldex.yml") {
+	if got := Unused(""); len(got) != 1 || filepath.Base(got[0]) != names[0] {
+		t.Errorf("unused: %q", got)
+	}
+	touch(t, filepath.Join(user, names[1]))
+	if got, err := Find(""); got != filepath.Join(user, names[1]) || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	touch(t, filepath.Join(user, names[0]))
+	if _, err := Find(""); err == nil || !strings.Contains(err.Error(), "two configurations: ") {
 		t.Errorf("two: %v", err)
 	}
-	if err := os.Remove(names[1]); err != nil {
-		t.Fatal(err)
+	t.Chdir(user)
+	if got := Unused(filepath.Join(user, names[0])); len(got) != 1 || filepath.Base(got[0]) != names[1] {
+		t.Errorf("unused in the user's folder: %q", got)
 	}
-	if got, err := Find(""); got != names[0] || err != nil {
-		t.Errorf("got %q, %v", got, err)
+}
+
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
