@@ -22,7 +22,9 @@ import (
 const importHelp = `Show the MCP servers that your other clients have configured, and with --write
 take them over into the tooldex configuration, keeping a copy of the old one.
 Clients: Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Codex, Gemini
-CLI, Zed; --from reads one more file in any of their formats.
+CLI, Zed. Only your own files are read: --project adds those that a project
+keeps in the working folder, and --from reads another file in any of their
+formats.
 
 No secret is shown: values of variables and headers are left out, and what
 looks like a key is hidden. Entries that are tooldex itself are left out; a
@@ -31,12 +33,14 @@ not set is taken over as disabled.`
 
 const importExample = `  tooldex import
   tooldex import --client cursor --client vscode --write
-  tooldex import --from ./mcp.json --config ./tooldex.yaml --write`
+  tooldex import --project
+  tooldex import --from ./mcp.json --write`
 
 // importFlags are the flags of import.
 type importFlags struct {
 	clients []string
 	from    []string
+	project bool
 	write   bool
 }
 
@@ -46,6 +50,7 @@ func (a *app) importCommand() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&f.clients, "client", nil, "only this `client`; can be repeated ("+strings.Join(sortedKeys(clients.Names), ", ")+")")
 	fs.StringSliceVar(&f.from, "from", nil, "read this `file` instead; can be repeated")
+	fs.BoolVar(&f.project, "project", false, "also read the files that a project keeps in the working folder")
 	fs.BoolVar(&f.write, "write", false, "write them into the tooldex configuration")
 	must(cmd.RegisterFlagCompletionFunc("client", words(sortedKeys(clients.Names)...)))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -92,10 +97,24 @@ func (a *app) runImport(cmd *cobra.Command, f *importFlags) error {
 	for _, p := range problems {
 		a.note("warning: %v", p)
 	}
+	a.noteProject(f)
 	if len(problems) > 0 && len(plan.Rows) == 0 {
 		return hint(errors.New("no server could be read"), "see the files that the warnings name")
 	}
 	return nil
+}
+
+// noteProject tells of the project's files, which were left out.
+func (a *app) noteProject(f *importFlags) {
+	dir, err := os.Getwd()
+	if f.project || len(f.from) > 0 || err != nil {
+		return
+	}
+	for _, l := range (clients.System{Dir: dir}).ProjectFiles() {
+		if _, err := os.Stat(l.Path); err == nil && (len(f.clients) == 0 || slices.Contains(f.clients, l.Client)) {
+			a.note("note: %s of the working folder is left out; --project takes it in", shortPath(l.Path))
+		}
+	}
 }
 
 // importTarget reads the configuration that cmd's flags name; a file that
@@ -157,6 +176,9 @@ func (a *app) findServers(f *importFlags) (found []clients.Found, problems []err
 	}
 	system := clients.System{OS: runtime.GOOS, Home: home, Dir: dir, Getenv: os.Getenv}
 	places := system.Files()
+	if f.project {
+		places = append(places, system.ProjectFiles()...)
+	}
 	if len(f.from) > 0 {
 		places = nil
 		for _, path := range f.from {
@@ -259,9 +281,9 @@ func (a *app) showPlan(plan clients.Plan, t *target, written bool, backup string
 		a.say("No MCP servers found in the places where your clients keep them.")
 		return nil
 	}
-	g := &grid{head: []string{"server", "from", "take over", "command or address"}}
+	g := &grid{head: []string{"server", "from", "file", "take over", "command or address"}}
 	for _, r := range plan.Rows {
-		g.add(r.Name, orDefault(clients.Names[r.From.Client], filepath.Base(r.From.Path)), decision(r), summary(r))
+		g.add(r.Name, orDefault(clients.Names[r.From.Client], "--from"), shortPath(r.From.Path), decision(r), summary(r))
 	}
 	a.show(g)
 	for _, r := range plan.Rows {
@@ -282,6 +304,22 @@ func (a *app) showPlan(plan clients.Plan, t *target, written bool, backup string
 		}
 	}
 	return nil
+}
+
+// shortPath is a path as people write it: ~ for the home folder, relative in
+// the working folder.
+func shortPath(path string) string {
+	if dir, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+			return "." + string(filepath.Separator) + rel
+		}
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
+			return "~" + string(filepath.Separator) + rel
+		}
+	}
+	return path
 }
 
 // decision is a row's action in words.

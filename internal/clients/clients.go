@@ -2,7 +2,7 @@
 // programs: Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Codex,
 // Gemini CLI and Zed, each in its own place and format.
 //
-// [System.Files] names the places, [Read] reads one of them, [MakePlan]
+// [System.Files] and [System.ProjectFiles] name the places, [System.Read] reads one of them, [MakePlan]
 // decides what to take over under which name, and [Append] writes that into a
 // tooldex configuration. A [Server] may hold secrets: show it only through
 // [Server.Summary]. Settings that tooldex has no use for are dropped; what
@@ -80,24 +80,31 @@ func (s System) zed() string {
 	return filepath.Join(s.settings(), "zed")
 }
 
-// Files are the documented places of every client, the person's own first and
-// the project's after it. Most of them do not exist on any one machine.
+// Files are the documented places where every client keeps a person's own
+// servers. Most of them do not exist on any one machine.
 func (s System) Files() []Location {
 	return []Location{
 		{"claude-desktop", filepath.Join(s.settings(), "Claude", "claude_desktop_config.json")},
 		{"claude-code", filepath.Join(s.env("CLAUDE_CONFIG_DIR", s.Home), ".claude.json")},
-		{"claude-code", filepath.Join(s.Dir, ".mcp.json")},
 		{"cursor", filepath.Join(s.Home, ".cursor", "mcp.json")},
-		{"cursor", filepath.Join(s.Dir, ".cursor", "mcp.json")},
 		{"vscode", filepath.Join(s.settings(), "Code", "User", "mcp.json")},
 		{"vscode", filepath.Join(s.settings(), "Code", "User", "settings.json")},
-		{"vscode", filepath.Join(s.Dir, ".vscode", "mcp.json")},
 		{"windsurf", filepath.Join(s.Home, ".codeium", "windsurf", "mcp_config.json")},
 		{"codex", filepath.Join(s.env("CODEX_HOME", filepath.Join(s.Home, ".codex")), "config.toml")},
-		{"codex", filepath.Join(s.Dir, ".codex", "config.toml")},
 		{"gemini", filepath.Join(s.Home, ".gemini", "settings.json")},
-		{"gemini", filepath.Join(s.Dir, ".gemini", "settings.json")},
 		{"zed", filepath.Join(s.zed(), "settings.json")},
+	}
+}
+
+// ProjectFiles are the places where clients keep a project's servers, in Dir.
+// Whoever wrote the project wrote them, so they are read only on request.
+func (s System) ProjectFiles() []Location {
+	return []Location{
+		{"claude-code", filepath.Join(s.Dir, ".mcp.json")},
+		{"cursor", filepath.Join(s.Dir, ".cursor", "mcp.json")},
+		{"vscode", filepath.Join(s.Dir, ".vscode", "mcp.json")},
+		{"codex", filepath.Join(s.Dir, ".codex", "config.toml")},
+		{"gemini", filepath.Join(s.Dir, ".gemini", "settings.json")},
 		{"zed", filepath.Join(s.Dir, ".zed", "settings.json")},
 	}
 }

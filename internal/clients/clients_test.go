@@ -147,7 +147,7 @@ func TestFilesOfEverySystem(t *testing.T) {
 		env  map[string]string
 		want []string
 	}{
-		{"linux", nil, []string{"/h/.config/Claude/claude_desktop_config.json", "/h/.config/Code/User/mcp.json", "/h/.config/zed/settings.json", "/h/.codex/config.toml", "/p/.mcp.json"}},
+		{"linux", nil, []string{"/h/.config/Claude/claude_desktop_config.json", "/h/.config/Code/User/mcp.json", "/h/.config/zed/settings.json", "/h/.codex/config.toml"}},
 		{"linux", map[string]string{"XDG_CONFIG_HOME": "/x", "CODEX_HOME": "/c"}, []string{"/x/zed/settings.json", "/c/config.toml"}},
 		{"darwin", nil, []string{"/h/Library/Application Support/Claude/claude_desktop_config.json", "/h/Library/Application Support/Code/User/mcp.json", "/h/.config/zed/settings.json"}},
 		{"windows", map[string]string{"APPDATA": "/a"}, []string{"/a/Claude/claude_desktop_config.json", "/a/Code/User/mcp.json", "/a/Zed/settings.json", "/h/.codeium/windsurf/mcp_config.json"}},
@@ -158,6 +158,11 @@ func TestFilesOfEverySystem(t *testing.T) {
 		for _, l := range s.Files() {
 			have[filepath.ToSlash(l.Path)] = true
 			clients[l.Client] = true
+		}
+		for _, l := range s.ProjectFiles() {
+			if own := filepath.ToSlash(l.Path); have[own] || !strings.HasPrefix(own, "/p/") || Names[l.Client] == "" {
+				t.Errorf("%s: %+v is no file of the project alone", k.os, l)
+			}
 		}
 		for _, w := range k.want {
 			if !have[w] {
@@ -184,12 +189,34 @@ func TestSummaryHidesSecrets(t *testing.T) {
 		{Server{Command: "pg", Args: []string{"postgresql://ann:s3cret@db.example:5432/shop?sslkey=s3cret"}}, "pg postgresql://•••@db.example:5432/shop?sslkey=•••"},
 		{Server{Command: "srv", Args: []string{"ghp_s3cretABCDEF", "sk-s3cret99"}}, "srv ••• •••"},
 		{Server{URL: "https://mcp.example.com/s/Zm9vYmFyczNjcmV0YmF6cXV4/mcp?key=s3cret#s3cret"}, "https://mcp.example.com/s/•••/mcp?key=•••#•••"},
-		{Server{URL: "https://mcp.example.com/mcp?s3cret"}, "https://mcp.example.com/mcp?s3cret=•••"},
+		{Server{URL: "https://mcp.example.com/mcp?s3cret"}, "https://mcp.example.com/mcp?•••"},
 		{Server{URL: "${API_URL}"}, "${API_URL}"},
 		{Server{Command: "srv", Env: map[string]string{"KEY": "s3cret"}, Headers: map[string]string{"X": "s3cret"}}, "srv"},
 	} {
 		if got := k.server.Summary(); got != k.want {
 			t.Errorf("got %s, want %s", got, k.want)
+		}
+	}
+	for _, line := range []string{
+		"PASSWORD=s3cret srv", "export PASSWORD='s3cret x'; srv", `DB_PASSWORD="s3cret x" srv`, "srv --password s3cret", "srv --db-password 's3cret'",
+		"srv --password=s3cret", "psql postgres://ann:s3cret@db/shop", "curl -u ann:s3cret https://a.example", "scp ann:s3cret@host:x .",
+		"curl -H 'Authorization: Bearer s3cret' x", "srv bearer s3cret", "curl https://s3cret@a.example/x?k=s3cret&l=s3cret",
+		"mysql -uroot -ps3cret shop", "srv --header 'X-Key: s3cret'", "srv '{\"token\": \"s3cret\"}'", "srv --url=https://ann:s3cret@a.example/?k=s3cret",
+		"PASSWORD=s3cret curl http://a.example", "srv -p s3cret",
+	} {
+		forms := []Server{{Command: "sh", Args: []string{"-c", line}}, {Command: line}}
+		if !strings.ContainsAny(line, `'"`) {
+			forms = append(forms, Server{Command: "env", Args: strings.Fields(line)})
+		}
+		for _, s := range forms {
+			if got := s.Summary(); strings.Contains(got, "s3cret") {
+				t.Errorf("%s: got %s", line, got)
+			}
+		}
+	}
+	for _, line := range []string{"cd /srv && npm run start -- --port 80", "docker run -i --rm mcp/fetch", "git@github.com clone"} {
+		if got := (Server{Command: "sh", Args: []string{"-c", line}}).Summary(); got != "sh -c "+line {
+			t.Errorf("hidden without need: got %s, want %s", got, line)
 		}
 	}
 	s := Server{Env: map[string]string{"B": "1", "A": "2"}, Headers: map[string]string{"H": "3"}}

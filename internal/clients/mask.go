@@ -24,13 +24,42 @@ var (
 	published = regexp.MustCompile(`^@?[a-z][a-z.\-_]*(@[0-9a-z.]+)?$`)
 )
 
+// A rule hides what may be secret wherever it stands in a line of text, as in
+// the argument of "sh -c".
+type rule struct {
+	pattern *regexp.Regexp
+	shown   string // what stands there instead
+}
+
+const (
+	secretWord = `[\w.-]*(?:key|token|secret|passw|pwd|auth|bearer|credential|cookie|session|dsn|connection|header)[\w.-]*`
+	// value is what follows a name: quoted, or up to a blank, with the scheme
+	// of an Authorization header before it.
+	value = `(?:(?:bearer|basic|token)\s+)?(?:"[^"]*"?|'[^']*'?|[^\s"']+)`
+)
+
+var rules = []rule{
+	{regexp.MustCompile(`[^\s:/@"'=]+:[^\s/@"']*@`), Hidden + "@"},                                          // user:password@host
+	{regexp.MustCompile(`://[^\s/@"']+@`), "://" + Hidden + "@"},                                            // token@host
+	{regexp.MustCompile(`([?&][^\s=&"']+=)[^\s&"']+`), "${1}" + Hidden},                                     // a query's values
+	{regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[^\s"']+`), "${1}" + Hidden},                            // Bearer x
+	{regexp.MustCompile(`(?i)(` + secretWord + `["']?\s*[=:]\s*)` + value), "${1}" + Hidden},                // PASSWORD=x, Authorization: x
+	{regexp.MustCompile(`(?i)((?:^|[\s"'])--?` + secretWord + `\s+)` + value), "${1}" + Hidden},             // --password x
+	{regexp.MustCompile(`((?:^|[\s"'])-[Hpue]\s+)(?:"[^"]*"?|'[^']*'?|[^\s"'-][^\s"']*)`), "${1}" + Hidden}, // -p x
+	{regexp.MustCompile(`((?:^|[\s"'])-p)[^\s"']+`), "${1}" + Hidden},                                       // -px
+}
+
 // Summary is the command or address of the server on one line, with whatever
 // may be secret hidden. It errs on the side of hiding.
 func (s Server) Summary() string {
 	if s.URL != "" {
 		return maskText(s.URL)
 	}
-	return strings.Join(append([]string{s.Command}, mask(s.Args)...), " ")
+	command := s.Command
+	if strings.ContainsAny(command, " \t\n") {
+		command = maskText(command) // a whole line, which some clients split
+	}
+	return strings.Join(append([]string{command}, mask(s.Args)...), " ")
 }
 
 // Secrets are the names of the variables and headers whose values Summary
@@ -54,7 +83,8 @@ func mask(args []string) []string {
 		default:
 			out[i] = maskText(a)
 		}
-		hideNext = flag && !assigned && (secretName.MatchString(a) || a == "-H" || a == "-p" || a == "-u" || a == "-e")
+		hideNext = flag && !assigned && (secretName.MatchString(a) || a == "-H" || a == "-p" || a == "-u" || a == "-e") ||
+			strings.EqualFold(a, "bearer")
 	}
 	return out
 }
@@ -68,8 +98,11 @@ func maskText(s string) string {
 	if u, err := url.Parse(s); err == nil && u.Scheme != "" && u.Host != "" {
 		return maskURL(u)
 	}
-	if name, _, ok := strings.Cut(s, ":"); ok && secretName.MatchString(name) {
+	if name, _, ok := strings.Cut(s, ":"); ok && plainName.MatchString(name) && secretName.MatchString(name) {
 		return name + ":" + Hidden
+	}
+	for _, r := range rules {
+		s = r.pattern.ReplaceAllString(s, r.shown)
 	}
 	return maskTokens(s)
 }
@@ -81,8 +114,13 @@ func maskURL(u *url.URL) string {
 	}
 	out += u.Host + maskTokens(u.EscapedPath())
 	var names []string
-	for name := range u.Query() {
-		names = append(names, name+"="+Hidden)
+	for name, values := range u.Query() {
+		if values[0] == "" {
+			name = Hidden // the whole of it may be the key
+		} else {
+			name += "=" + Hidden
+		}
+		names = append(names, name)
 	}
 	if slices.Sort(names); len(names) > 0 {
 		out += "?" + strings.Join(names, "&")
