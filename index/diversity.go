@@ -83,7 +83,7 @@ func (r *search) mixed(rows []scored, crowding []uint32) []scored {
 		return !slices.Contains(crowding, r.s.server[d]) && (r.mode != Keyword || r.scores[d] > 0)
 	})
 	for _, c := range others {
-		if !slices.ContainsFunc(rows, func(row scored) bool { return row.doc == c.doc }) {
+		if r.passes(c.score) && !slices.ContainsFunc(rows, func(row scored) bool { return row.doc == c.doc }) {
 			rows = append(rows, c)
 		}
 	}

@@ -145,12 +145,7 @@ func (in *spaceInput) sameServer(name string, docs []uint32) []float32 {
 	return in.before.means.Row(server)
 }
 
-var (
-	errNoQueryVector = errors.New("the query gives no vector")
-	// errBlankQuery is a vector of zeros: the model knows no word of the
-	// query, which has cosine 0 with everything.
-	errBlankQuery = errors.New("the model knows no word of the query")
-)
+var errNoQueryVector = errors.New("the query gives no vector")
 
 // query returns the unit vector of a query's text.
 func (sp *space) query(ctx context.Context, timeout time.Duration, text string) ([]float32, error) {
@@ -168,8 +163,8 @@ func (sp *space) query(ctx context.Context, timeout time.Duration, text string) 
 	}
 	out, ok := unit(v)
 	switch {
-	case isZero(v):
-		return nil, fmt.Errorf("embed query with %s: %w", sp.model, errBlankQuery)
+	case isZero(v): // whose cosine with everything is 0
+		return nil, fmt.Errorf("embed query with %s: %w", sp.model, ErrUnknownWords)
 	case !ok:
 		return nil, fmt.Errorf("embed query with %s: %w", sp.model, errNoQueryVector)
 	}

@@ -52,6 +52,7 @@ type Results struct {
 	Mode              Mode    // the mode that answered
 	Degraded          bool    // Mode is less than Requested
 	Reason            string  // why, when Degraded, or when the fallback embedder answered
+	UnknownWords      bool    // no model knows a word of the query, so that words alone had to do
 	Model             string  // identity of the vectors used; "" when none were
 	Confidence        string  // "high" when the first row is right by calibration, else ""
 	WeakMatch         bool    // calibration says that the first row is likely wrong

@@ -17,8 +17,13 @@ import (
 	"github.com/tooldex/tooldex/index/vector"
 )
 
-// ErrNoVectors reports a semantic search while no embedder can answer.
-var ErrNoVectors = errors.New("no vectors to search")
+var (
+	// ErrNoVectors reports a semantic search while no embedder can answer.
+	ErrNoVectors = errors.New("no vectors to search")
+	// ErrUnknownWords reports a semantic search for a text of which the
+	// embedding model knows no word. It comes with ErrNoVectors.
+	ErrUnknownWords = errors.New("the model knows no word of the query")
+)
 
 const (
 	defaultLimit        = 10
@@ -45,6 +50,7 @@ type search struct {
 
 	mode    Mode   // that answers
 	reason  string // why it is not the mode or model asked for
+	unknown bool   // no model knows a word of the query
 	lexical bm25.Query
 	space   *space    // nil in keyword mode
 	fusion  Fusion    // of the space
@@ -142,36 +148,39 @@ func (r *search) check() error {
 
 // embed finds a space that answers and the query's vector in it. Without one
 // a hybrid search goes on as a keyword search; a search by meaning is an
-// error, unless all that is missing is a word that the model knows.
+// error.
 func (r *search) embed(ctx context.Context, ix *Index, text string) error {
-	var failed []string
-	var blank *space
+	var failed []error
 	for _, sp := range r.s.spaces {
 		vec, err := ix.embedQuery(ctx, sp, text)
 		if err == nil {
 			r.use(sp, vec)
-			r.reason = strings.Join(failed, "; ")
+			r.reason = reasons(failed)
 			return nil
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("search: %w", ctx.Err())
 		}
-		if errors.Is(err, errBlankQuery) {
-			blank = sp
-		}
-		failed = append(failed, err.Error())
+		failed = append(failed, err)
 	}
-	reason := cmp.Or(strings.Join(failed, "; "), r.s.waiting, "no embedder is ready")
-	if r.mode == Semantic && blank != nil {
-		r.use(blank, make([]float32, blank.rows.Dims))
-		r.reason = reason
+	reason := cmp.Or(reasons(failed), r.s.waiting, "no embedder is ready")
+	r.unknown = len(failed) > 0 && !slices.ContainsFunc(failed, func(err error) bool { return !errors.Is(err, ErrUnknownWords) })
+	switch {
+	case r.mode != Semantic:
+		r.mode, r.reason = Keyword, reason
 		return nil
+	case r.unknown:
+		return fmt.Errorf("search by meaning: %w: %w", ErrNoVectors, failed[0])
 	}
-	if r.mode == Semantic {
-		return fmt.Errorf("search by meaning: %w: %s; use hybrid or keyword", ErrNoVectors, reason)
+	return fmt.Errorf("search by meaning: %w: %s; use hybrid or keyword", ErrNoVectors, reason)
+}
+
+func reasons(failed []error) string {
+	texts := make([]string, len(failed))
+	for i, err := range failed {
+		texts[i] = err.Error()
 	}
-	r.mode, r.reason = Keyword, reason
-	return nil
+	return strings.Join(texts, "; ")
 }
 
 // embedQuery asks for a query's vector, unless that was in vain a moment ago.
@@ -240,11 +249,12 @@ func (r *search) each(f func(doc uint32)) {
 // results cuts and formats what was scored.
 func (r *search) results() *Results {
 	res := &Results{
-		Allowed:    r.count,
-		Requested:  cmp.Or(r.q.Mode, Hybrid),
-		Mode:       r.mode,
-		Reason:     r.reason,
-		Generation: r.s.generation,
+		Allowed:      r.count,
+		Requested:    cmp.Or(r.q.Mode, Hybrid),
+		Mode:         r.mode,
+		Reason:       r.reason,
+		UnknownWords: r.unknown,
+		Generation:   r.s.generation,
 	}
 	res.Degraded = res.Mode != res.Requested
 	if r.scratch == nil {
@@ -277,17 +287,21 @@ func (r *search) rank(res *Results) {
 	res.Total, res.TotalIsLowerBound = r.total, r.partial
 	r.best.top.reset(r.limit)
 	for _, d := range r.candidates {
-		r.best.top.push(d, r.scores[d])
+		res.Best = max(res.Best, r.scores[d])
+		if r.passes(r.scores[d]) {
+			r.best.top.push(d, r.scores[d])
+		}
 	}
 	rows := r.diversify(r.best.top.sorted())
 	res.Hits = make([]Hit, 0, len(rows))
 	for _, row := range rows {
-		res.Best = max(res.Best, row.score)
-		if r.q.MinScore != nil && row.score < *r.q.MinScore {
-			continue
-		}
 		res.Hits = append(res.Hits, r.row(row))
 	}
+}
+
+// passes says whether a row may score that little.
+func (r *search) passes(score float64) bool {
+	return r.q.MinScore == nil || score >= *r.q.MinScore
 }
 
 func (r *search) row(c scored) Hit {

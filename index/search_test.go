@@ -90,8 +90,11 @@ func TestQueryEmbeddingFails(t *testing.T) {
 			if res.Mode != Keyword || !res.Degraded || res.Model != "" || !strings.Contains(res.Reason, c.reason) {
 				t.Errorf("%s: mode %s, model %q, reason %q", name, res.Mode, res.Model, res.Reason)
 			}
-			res, err := ix.Search(t.Context(), Query{Text: "read a file", Mode: Semantic})
-			if name == "zero" && (err != nil || len(res.Hits) != 4 || res.Best != 0) || name != "zero" && !errors.Is(err, ErrNoVectors) {
+			if res.UnknownWords != (name == "zero") {
+				t.Errorf("%s: unknown words %v", name, res.UnknownWords)
+			}
+			_, err := ix.Search(t.Context(), Query{Text: "read a file", Mode: Semantic})
+			if !errors.Is(err, ErrNoVectors) || (name == "zero") != errors.Is(err, ErrUnknownWords) {
 				t.Errorf("%s: semantic error %v", name, err)
 			}
 			ix.current.Store(s.withSpaces(&serving, s.spaces[0]))

@@ -26,11 +26,12 @@ type Query struct {
 }
 
 // Add counts one occurrence of a term; one that is extra is left out unless
-// some document has it.
+// some document has it, also when the term is there already: what a query
+// comes to does not depend on the order of its words.
 func (q *Query) Add(ix *Index, v View, text string, extra bool) {
 	for i := range q.Terms {
 		if q.Terms[i].Text == text {
-			if t := &q.Terms[i]; t.Count < maxQTF {
+			if t := &q.Terms[i]; t.Count < maxQTF && (t.Known || !extra) {
 				t.Count++
 				q.Upper += t.IDF * (ix.params.K1 + 1)
 			}
