@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -93,6 +94,69 @@ func TestEmptyHints(t *testing.T) {
 	}
 	if got := hint(`{"query":"zyzzyva","search_type":"keyword"}`); !strings.Contains(got, "shares a word") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// asciiWords knows no word that is not ASCII.
+type asciiWords struct{}
+
+func (asciiWords) Model() string { return "ascii" }
+
+func (asciiWords) EmbedQuery(_ context.Context, text string) ([]float32, error) {
+	v := make([]float32, 4)
+	for _, r := range text {
+		if 'a' <= r && r <= 'z' {
+			v[r%4]++
+		}
+	}
+	return v, nil
+}
+
+func (e asciiWords) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	for i, text := range texts {
+		out[i], _ = e.EmbedQuery(ctx, text)
+	}
+	return out, nil
+}
+
+// What the model knows no word of is found by words, or nothing is and the
+// hint says why.
+func TestUnknownScripts(t *testing.T) {
+	ix, err := index.Open("", index.Options{Embedder: asciiWords{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ix.Close() })
+	g := New(ix, nil, Options{})
+	for i, name := range []string{"البحث عن ملف", "ค้นหาไฟล์", "open a file"} {
+		tool := fmt.Sprintf(`{"name":"tool_%d","description":%q}`, i, name)
+		if _, err := g.Sync(t.Context(), fmt.Sprint("server", i), upstream.Listing{Tools: []json.RawMessage{json.RawMessage(tool)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ix.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"ملف": "server0/tool_0", "ค้นหาไฟล์": "server1/tool_1",
+		"ยกเลิก": "", "αρχείο": "", "ფაილი": "", "கோப்பு": "", "📧": "",
+	} {
+		out := ask(t, g, "search_tools", fmt.Sprintf(`{"query":%q}`, query))
+		wantNames(t, names(out), want)
+		meta := out["search_metadata"].(map[string]any)
+		if meta["search_type"] != "keyword" || meta["requested"] != "hybrid" || meta["degraded"] != true ||
+			!strings.Contains(fmt.Sprint(meta["reason"]), "knows no word of the query") {
+			t.Errorf("%s: metadata %v", query, meta)
+		}
+		hint := fmt.Sprint(out["hint"])
+		if want == "" && (!strings.Contains(hint, "know a word of the query") || !strings.Contains(hint, "get_tool_categories")) {
+			t.Errorf("%s: hint %s", query, hint)
+		}
+		a := g.Call(t.Context(), "search_tools", json.RawMessage(fmt.Sprintf(`{"query":%q,"search_type":"semantic"}`, query)))
+		if !a.IsError || !strings.Contains(string(a.JSON), "ascii: the model knows no word of the query") {
+			t.Errorf("%s: semantic answers %s", query, a.JSON)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -78,10 +79,14 @@ func (g *Gateway) searchTools(ctx context.Context, raw json.RawMessage, _ caller
 }
 
 func searchError(err error) error {
-	return &callError{
+	e := &callError{
 		msg:  "search_tools: " + strings.TrimPrefix(err.Error(), "search: "),
 		hint: "try search_type \"hybrid\", which answers by keywords when vectors are missing",
 	}
+	if errors.Is(err, index.ErrUnknownWords) {
+		e.hint = "use other words, in English if you can; search_type \"keyword\" finds tools that are described in these"
+	}
+	return e
 }
 
 func metadataOf(res *index.Results, text string) searchMetadata {
@@ -107,6 +112,10 @@ func (g *Gateway) searchHint(res *index.Results, f filters, text string) string 
 		return g.emptyHint(f)
 	case len(res.Hits) == 0 && f.minScore != nil && res.Best > 0:
 		return fmt.Sprintf("no tool reaches min_score %g; the best score is %.4f", *f.minScore, res.Best)
+	case len(res.Hits) == 0 && res.UnknownWords:
+		return "neither the tools nor the embedding model know a word of the query; use other words, in English if you can, or see get_tool_categories"
+	case len(res.Hits) == 0 && res.Requested == index.Hybrid:
+		return "no tool shares a word with the query; rephrase it, or see get_tool_categories"
 	case len(res.Hits) == 0:
 		return "no tool shares a word with the query; rephrase it, or use search_type \"hybrid\""
 	case res.WeakMatch && res.Calibrated && text != "":
