@@ -59,6 +59,8 @@ type Options struct {
 	// the setting that says so. They stay listed: the surface is constant.
 	Off map[string]string
 
+	MaxSessions int // most sessions over HTTP that clients keep open; 0 means 1,000
+
 	MetricsInSearch bool // add each tool's metrics to the rows of search_tools
 	LogCalls        bool // log every execution at level info, else debug
 
@@ -86,6 +88,8 @@ type Gateway struct {
 
 	underWay turnstile // calls of meta-tools
 	posts    turnstile // HTTP requests that carry them
+	bodies   *bodies
+	sessions *sessions
 }
 
 // A metaTool answers the calls of one meta-tool.
@@ -97,7 +101,7 @@ func New(ix *index.Index, calls Caller, o Options) *Gateway {
 	o = o.withDefaults()
 	g := &Gateway{
 		ix: ix, calls: calls, opts: o, log: o.Logger,
-		objects: newObjectCache(),
+		objects: newObjectCache(), sessions: newSessions(o.MaxSessions), bodies: newBodies(),
 	}
 	g.aborted, g.abort = context.WithCancelCause(context.Background())
 	g.metrics = newMetrics(ix, o.Status)
@@ -125,6 +129,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.DefaultLimit <= 0 {
 		o.DefaultLimit = min(10, o.MaxLimit)
+	}
+	if o.MaxSessions <= 0 {
+		o.MaxSessions = maxSessions
 	}
 	if o.MaxTimeout <= 0 {
 		o.MaxTimeout = 300 * time.Second

@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -23,9 +25,11 @@ const (
 	drainTimeout = 10 * time.Second
 	// shutdownTimeout bounds the wait for connections after that.
 	shutdownTimeout = 2 * time.Second
-	// headerTimeout bounds the reading of a request's headers. Bodies and
-	// answers have none: calls may take minutes and streams stay open.
+	// headerTimeout bounds the reading of a request's headers. Answers have no
+	// such bound: calls may take minutes and streams stay open.
 	headerTimeout = 10 * time.Second
+	// idleTimeout bounds the wait for the next request on a connection.
+	idleTimeout = 2 * time.Minute
 )
 
 // Handler serves /mcp in both eras, /healthz, /readyz and /metrics. Requests
@@ -45,27 +49,40 @@ func (g *Gateway) Handler() http.Handler {
 // client of the other era would not reach the call.
 func (g *Gateway) mcpHandler() http.Handler {
 	server := func(*http.Request) *mcp.Server { return g.server }
-	stateless := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, Logger: quiet(g.log),
-		DisableLocalhostProtection: true, // checkHost does it for every path
-	})
-	sessions := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-		SessionTimeout: sessionTimeout, MaxRequestBodyBytes: maxBody, Logger: quiet(g.log),
-		DisableLocalhostProtection: true,
-	})
+	h := handlers{
+		stateless: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, Logger: quiet(g.log),
+			DisableLocalhostProtection: true, // checkHost does it for every path
+		}),
+		handshake: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+			SessionTimeout: sessionTimeout, MaxRequestBodyBytes: maxBody, Logger: quiet(g.log),
+			DisableLocalhostProtection: true,
+		}),
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			if !g.posts.enter() {
-				http.Error(w, errShutdown.Error(), http.StatusServiceUnavailable)
-				return
-			}
-			defer g.posts.leave()
-		}
-		if r.Header.Get("MCP-Protocol-Version") >= statelessEra {
-			stateless.ServeHTTP(w, r)
+		if !sameOrigin(r) {
+			http.Error(w, "pages of other origins are not served", http.StatusForbidden)
 			return
 		}
-		sessions.ServeHTTP(w, r)
+		w.Header().Set("X-Accel-Buffering", "no") // a proxy must not hold events back
+		if r.Method != http.MethodPost {
+			h.other(g, w, r)
+			return
+		}
+		if !g.posts.enter() {
+			http.Error(w, errShutdown.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		defer g.posts.leave()
+		b, err := g.bodies.read(w, r)
+		if err != nil {
+			refuseBody(w, err)
+			return
+		}
+		defer g.bodies.release(b)
+		r.Body = io.NopCloser(bytes.NewReader(b.data))
+		e := readEnvelope(b.data)
+		h.post(g, w, r, &e)
 	})
 }
 
@@ -122,7 +139,7 @@ func (g *Gateway) ready(w http.ResponseWriter, _ *http.Request) {
 // Serve answers HTTP on ln until ctx ends, then refuses calls, waits up to
 // 10 s for those under way, closes every session and returns. It closes ln.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
-	srv := &http.Server{Handler: g.Handler(), ReadHeaderTimeout: headerTimeout}
+	srv := &http.Server{Handler: g.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(ln) }()
 	select {
