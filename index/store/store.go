@@ -103,8 +103,8 @@ type Store struct {
 	key       []byte        // of the folder, keys the servers
 	writer    chan struct{} // held by the one writer of this process
 
-	mu    sync.Mutex
-	notes []string // what was lost or left undone, for people
+	mu    sync.Mutex // guards notes
+	notes []string   // what was lost or left undone, for people
 }
 
 // Open prepares the store of the state folder dir: it creates or upgrades the
