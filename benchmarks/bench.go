@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -68,6 +69,11 @@ func (b *bench) catalog(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
+	if n == b.loadSize() {
+		if err := b.load(ctx, filepath.Join(b.dir, fmt.Sprintf("tooldex-%d", n)), c); err != nil {
+			return fmt.Errorf("%d clients: %w", loadClients, err)
+		}
+	}
 	runtime.GC()
 	d, err := b.data(ctx, c)
 	if err != nil {
@@ -78,6 +84,18 @@ func (b *bench) catalog(ctx context.Context, n int) error {
 		return err
 	}
 	return b.rivals(ctx, d)
+}
+
+// loadSize is the catalog that many clients get: the largest of up to
+// loadTools, else the first.
+func (b *bench) loadSize() int {
+	n := 0
+	for _, size := range b.o.sizes {
+		if size <= loadTools {
+			n = max(n, size)
+		}
+	}
+	return cmp.Or(n, b.o.sizes[0])
 }
 
 // diskBytes sums the sizes of all files under dir.

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime/metrics"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/tooldex/tooldex/embed/static"
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/sample"
 )
@@ -21,8 +25,10 @@ import (
 // What a process that the benchmarks start is for: nothing else may be in the
 // memory that is measured, and a server over stdio is a process.
 const (
-	memoryChild = "memory"
-	sampleChild = "sample"
+	memoryChild  = "memory"
+	sampleChild  = "sample"
+	webChild     = "web"     // a bare server over HTTP
+	gatewayChild = "gateway" // ours over HTTP; its input begins with the URL of its server, or is blank for one over stdio
 )
 
 func runChild(ctx context.Context, o options, stdin io.Reader, stdout io.Writer) error {
@@ -36,6 +42,10 @@ func runChild(ctx context.Context, o options, stdin io.Reader, stdout io.Writer)
 		}
 		defer s.Close()
 		return s.ServeStdio(ctx, stdin, stdout)
+	case webChild:
+		return serveSample(ctx, stdin, stdout)
+	case gatewayChild:
+		return serveGateway(ctx, o.dir, stdin, stdout)
 	}
 	return fmt.Errorf("unknown child %q", o.child)
 }
@@ -146,4 +156,81 @@ func resident() (int64, error) {
 		return 0, fmt.Errorf("read resident memory: %w", err)
 	}
 	return kb << 10, nil
+}
+
+// serveSample serves the sample server over HTTP until stdin ends.
+func serveSample(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	s, err := sample.New(sample.Options{Groups: []string{"numbers", "text"}})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	web := httptest.NewServer(s.Handler())
+	defer web.Close()
+	if _, err := fmt.Fprintln(stdout, web.Listener.Addr()); err != nil {
+		return err
+	}
+	return awaitEnd(ctx, stdin)
+}
+
+func awaitEnd(ctx context.Context, stdin io.Reader) error {
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, stdin)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// serveGateway serves the catalog of dir and one server over HTTP, as the
+// program does, until stdin ends.
+func serveGateway(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer) (err error) {
+	in := bufio.NewReader(stdin)
+	url, err := in.ReadString('\n')
+	if err != nil {
+		return err
+	}
+	spec := upstream.Spec{Name: hopServer, URL: strings.TrimSpace(url)}
+	if spec.URL == "" {
+		if spec.Command, err = os.Executable(); err != nil {
+			return err
+		}
+		spec.Args = []string{"-child", sampleChild}
+	}
+	model, err := static.Open()
+	if err != nil {
+		return err
+	}
+	ix, err := index.Open(dir, index.Options{Embedder: model})
+	if err != nil {
+		return err
+	}
+	g, stop, err := startGateway(ctx, ix, spec)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := ix.Wait(ctx); err != nil {
+		return err
+	}
+	gateway.TuneGC()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	serving, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(serving, ln) }()
+	if _, err := fmt.Fprintln(stdout, ln.Addr()); err != nil {
+		return err
+	}
+	err = awaitEnd(ctx, in)
+	cancel()
+	return errors.Join(err, <-served)
 }

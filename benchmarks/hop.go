@@ -57,7 +57,11 @@ func (b *bench) hop(ctx context.Context, kind string, spec upstream.Spec, direct
 		return err
 	}
 	defer session.Close() // its server goes with it
-	g, stop, err := startGateway(ctx, spec)
+	ix, err := index.Open("", index.Options{})
+	if err != nil {
+		return err
+	}
+	g, stop, err := startGateway(ctx, ix, spec)
 	if err != nil {
 		return err
 	}
@@ -101,12 +105,8 @@ func (b *bench) compare(kind string, bare, ours func() error) error {
 	return nil
 }
 
-// startGateway connects a gateway to one server; stop ends it.
-func startGateway(ctx context.Context, spec upstream.Spec) (g *gateway.Gateway, stop func() error, err error) {
-	ix, err := index.Open("", index.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
+// startGateway connects a gateway over ix to one server; stop ends both.
+func startGateway(ctx context.Context, ix *index.Index, spec upstream.Spec) (g *gateway.Gateway, stop func() error, err error) {
 	listed := make(chan error, 1)
 	set, err := upstream.NewSet([]upstream.Spec{spec}, upstream.Options{
 		OnList: func(ctx context.Context, server string, l upstream.Listing) {

@@ -6,6 +6,7 @@
 //
 //	go run ./benchmarks             1k, 10k and 100k tools; minutes
 //	go run ./benchmarks --quick     1k and 10k, under a minute
+//	go run ./benchmarks --load      only 32 clients at once
 //	go run ./benchmarks --json      a list of rows instead of the table
 //
 // A row's recall is the share of the exact best ten that were found, equal
@@ -44,6 +45,7 @@ func main() {
 // options are the command line.
 type options struct {
 	quick, json bool
+	load        bool // only many clients at once
 	sizes       sizes
 	seed        uint64
 	queries     int
@@ -76,6 +78,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.BoolVar(&o.quick, "quick", false, "1k and 10k tools, fewer queries and rivals")
 	f.BoolVar(&o.json, "json", false, "print rows as JSON")
+	f.BoolVar(&o.load, "load", false, "only many clients at once")
 	f.Var(&o.sizes, "sizes", "numbers of tools, such as 1000,10000")
 	f.Uint64Var(&o.seed, "seed", 1, "what the catalogs are made from")
 	f.IntVar(&o.queries, "queries", 0, "queries of each kind (default 1000, 200 with --quick)")
@@ -126,6 +129,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // all measures everything; rows that were finished before an error stay.
 func (b *bench) all(ctx context.Context) error {
+	if b.o.load {
+		return b.loadAlone(ctx)
+	}
 	for _, n := range b.o.sizes {
 		if err := b.catalog(ctx, n); err != nil {
 			return fmt.Errorf("%d tools: %w", n, err)

@@ -16,15 +16,18 @@ import (
 // A row is one measurement. Zero values of the optional columns mean that
 // they do not apply.
 type row struct {
-	Name   string   `json:"name"`   // what was measured, "search/hybrid/10%" with a filter
-	System string   `json:"system"` // "tooldex" for ours
-	N      int      `json:"n"`      // tools in the catalog
-	P50    float64  `json:"p50_us"`
-	P99    float64  `json:"p99_us"`
-	Recall *float64 `json:"recall,omitempty"` // share of the exact best ten
-	Bytes  int64    `json:"bytes,omitempty"`  // on disk; for "memory" resident
-	Ratio  float64  `json:"ratio,omitempty"`  // of two medians of one run
-	Note   string   `json:"note,omitempty"`
+	Name    string   `json:"name"`   // what was measured, "search/hybrid/10%" with a filter
+	System  string   `json:"system"` // "tooldex" for ours
+	N       int      `json:"n"`      // tools in the catalog
+	P50     float64  `json:"p50_us"`
+	P95     float64  `json:"p95_us,omitempty"` // of many clients at once, as the next two
+	P99     float64  `json:"p99_us"`
+	Rate    float64  `json:"per_second,omitempty"`
+	Garbage int64    `json:"garbage,omitempty"` // bytes allocated a call
+	Recall  *float64 `json:"recall,omitempty"`  // share of the exact best ten
+	Bytes   int64    `json:"bytes,omitempty"`   // on disk; for "memory" resident
+	Ratio   float64  `json:"ratio,omitempty"`   // of two medians of one run, or two rates
+	Note    string   `json:"note,omitempty"`
 }
 
 // Timings are those of some equal operations.
