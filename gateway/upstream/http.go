@@ -26,6 +26,10 @@ const (
 	goodbyeTimeout = time.Second
 )
 
+// maxIdleConns is how many connections to a server are kept for the next
+// calls; the transport closes those that wait long.
+const maxIdleConns = 32
+
 var errSilent = errors.New("no answer in time")
 
 // An httpLink is the way to a server over HTTP, streamable or legacy SSE. It
@@ -56,6 +60,8 @@ func newHTTPLink(t *tap, d dialer, changed func(), doubt func(error)) *httpLink 
 	l := &httpLink{tap: t, spec: d.spec, changed: changed, doubt: doubt, patience: d.discoverTimeout, pause: d.listenPause}
 	l.origin, _ = url.Parse(d.spec.URL) // checked by NewSet
 	l.base = http.DefaultTransport.(*http.Transport).Clone()
+	// The default of 2 would have most of many calls at once dial anew.
+	l.base.MaxIdleConnsPerHost = maxIdleConns
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
