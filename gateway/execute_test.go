@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
-	"os"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -146,33 +143,6 @@ func TestConcurrentCalls(t *testing.T) {
 	wg.Wait()
 	if m := ask(t, g, "describe_tool", `{"tool_name":"github/create_issue","include_metrics":true}`)["metrics"].(map[string]any); m["total_executions"] != 80.0 {
 		t.Errorf("metrics are %v, want 80 executions", m)
-	}
-}
-
-func TestTuneGC(t *testing.T) {
-	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
-		if os.Getenv(name) != "" {
-			t.Skipf("%s is set", name)
-		}
-	}
-	limit := debug.SetMemoryLimit(-1)
-	percent := debug.SetGCPercent(100)
-	defer func() {
-		debug.SetMemoryLimit(limit)
-		debug.SetGCPercent(percent)
-	}()
-	t.Setenv("GOGC", "50")
-	TuneGC()
-	if got := debug.SetGCPercent(100); got != 100 {
-		t.Errorf("GOGC is set and yet the percentage became %d", got)
-	}
-	t.Setenv("GOGC", "")
-	TuneGC()
-	if got := debug.SetGCPercent(100); got != gcPercent {
-		t.Errorf("the percentage is %d, want %d", got, gcPercent)
-	}
-	if got := debug.SetMemoryLimit(-1); got < gcHeadroom || got == math.MaxInt64 {
-		t.Errorf("the memory limit is %d", got)
 	}
 }
 

@@ -163,6 +163,8 @@ func (g *Gateway) call(ctx context.Context, tool string, args json.RawMessage, c
 		})
 	}
 	defer g.underWay.leave()
+	memory.enter()
+	defer memory.leave()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(g.aborted, func() { cancel(context.Cause(g.aborted)) })()
