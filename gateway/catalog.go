@@ -22,6 +22,10 @@ type Server struct {
 	Trusted     bool          // believe annotations when deciding about retries
 	Timeout     time.Duration // of one call; 0 means Options.Timeout
 	Tools       map[string]Override
+
+	// Disabled says why the server does not run and has no tools; "" when it
+	// does. Whoever names one of its tools is told.
+	Disabled string
 }
 
 // An Override replaces parts of one tool. Zero values leave what the server

@@ -164,3 +164,18 @@ func FuzzCall(f *testing.F) {
 		}
 	})
 }
+
+// Whoever names a tool of a server that does not run is told why.
+func TestDisabledServerIsNamed(t *testing.T) {
+	g := newGateway(t, nil, Options{Servers: map[string]Server{"mail": {Disabled: "TOKEN is not set"}}})
+	for _, tool := range []string{"execute_tool", "describe_tool", "get_similar_tools"} {
+		args := `{"tool_name":"mail/send"}`
+		if tool == "execute_tool" {
+			args = `{"tool_name":"mail/send","arguments":{}}`
+		}
+		msg, hint := fail(t, g, tool, args)
+		if msg != tool+" mail/send: server mail is disabled: TOKEN is not set" || !strings.Contains(hint, "mcpServers") {
+			t.Errorf("got %q, hint %q", msg, hint)
+		}
+	}
+}

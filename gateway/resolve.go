@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/tooldex/tooldex/index"
 )
@@ -30,6 +31,13 @@ func (g *Gateway) resolve(metaTool, name string) (index.Hit, error) {
 }
 
 func (g *Gateway) unknownTool(metaTool, name string) error {
+	server, _, _ := strings.Cut(name, "/")
+	if why := g.opts.Servers[server].Disabled; why != "" {
+		return &callError{
+			msg:  fmt.Sprintf("%s %s: server %s is disabled: %s", metaTool, excerptText(name), server, why),
+			hint: "its entry of mcpServers must be mended, and tooldex started again; search_tools finds the tools of other servers",
+		}
+	}
 	hint := "find tools with search_tools"
 	if near := qualifiedNames(g.ix.Suggest(name, g.opts.Scope, suggestions), suggestions); len(near) > 0 {
 		hint = "nearest names: " + join(near) + "; or " + hint

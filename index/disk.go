@@ -385,13 +385,13 @@ func (ix *Index) pending() (names []string) {
 }
 
 // Prune forgets the stored servers that Options.Sources does not name, and
-// returns their names.
-func (ix *Index) Prune(ctx context.Context) ([]string, error) {
+// returns their names. Those named in keep stay, whatever their connection.
+func (ix *Index) Prune(ctx context.Context, keep ...string) ([]string, error) {
 	if ix.options.Sources == nil {
 		return nil, nil
 	}
-	gone := ix.pruneMemory()
-	stored, err := ix.pruneStore(ctx)
+	gone := ix.pruneMemory(keep)
+	stored, err := ix.pruneStore(ctx, keep)
 	if err != nil {
 		return nil, fmt.Errorf("prune: %w", err)
 	}
@@ -400,11 +400,11 @@ func (ix *Index) Prune(ctx context.Context) ([]string, error) {
 	return slices.Compact(gone), nil
 }
 
-func (ix *Index) pruneMemory() (gone []string) {
+func (ix *Index) pruneMemory(keep []string) (gone []string) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for name, sv := range ix.servers {
-		if _, ok := ix.options.Sources[name]; ok {
+		if _, ok := ix.options.Sources[name]; ok || slices.Contains(keep, name) {
 			continue
 		}
 		gone = append(gone, name)
@@ -420,7 +420,7 @@ func (ix *Index) pruneMemory() (gone []string) {
 	return gone
 }
 
-func (ix *Index) pruneStore(ctx context.Context) (gone []string, err error) {
+func (ix *Index) pruneStore(ctx context.Context, keep []string) (gone []string, err error) {
 	if ix.store == nil {
 		return nil, nil
 	}
@@ -431,7 +431,7 @@ func (ix *Index) pruneStore(ctx context.Context) (gone []string, err error) {
 	ours := ix.ours()
 	var drop []store.Key
 	for _, sv := range all {
-		if ours[sv.Key] == "" {
+		if ours[sv.Key] == "" && !slices.Contains(keep, sv.Name) {
 			drop = append(drop, sv.Key)
 			gone = append(gone, sv.Name)
 		}

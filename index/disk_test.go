@@ -223,6 +223,9 @@ func TestConfigurationsDoNotMeet(t *testing.T) {
 	if err != nil || strings.Contains(string(data), "token one") {
 		t.Errorf("the connection is readable in the store (%v)", err)
 	}
+	if gone, err := mine.Prune(t.Context(), "db", "own"); err != nil || len(gone) > 0 {
+		t.Errorf("Prune = %v, %v, want both kept", gone, err)
+	}
 	gone, err := mine.Prune(t.Context())
 	if err != nil || fmt.Sprint(gone) != "[db own]" {
 		t.Errorf("Prune = %v, %v", gone, err)

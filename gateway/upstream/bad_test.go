@@ -45,6 +45,23 @@ func wantError(t *testing.T, err error, parts ...string) {
 	t.Logf("message: %v", err)
 }
 
+// A server that its Spec keeps from running says why; the others run.
+func TestDisabledServer(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{}, Spec{Name: "off", Disabled: "TOKEN is not set"}, good(t))
+	_, err := s.Call(t.Context(), Request{Server: "off", Tool: "x"})
+	wantError(t, err, "call off/x: disabled: TOKEN is not set")
+	_, err = s.Refresh(t.Context(), "off")
+	wantError(t, err, "refresh off: disabled: TOKEN is not set")
+	if !errors.Is(err, ErrDisabled) {
+		t.Errorf("%v is no ErrDisabled", err)
+	}
+	if st := s.Status()[0]; st.State != Disabled || st.Error != "TOKEN is not set" {
+		t.Errorf("status: %+v", st)
+	}
+	mustCall(t, s, "good", "echo")
+}
+
 func TestSpecsThatCannotWork(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -32,8 +32,8 @@ func (sp Spec) Source() string {
 	return string(text)
 }
 
-// check returns everything that is wrong with a Spec, nil if nothing is.
-func (sp Spec) check() error {
+// Check returns everything that is wrong with a Spec, nil if nothing is.
+func (sp Spec) Check() error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("server %q: "+format, append([]any{sp.Name}, args...)...))

@@ -13,6 +13,8 @@ var (
 	// ErrNotConnected reports a server that is not connected and did not
 	// become so in time.
 	ErrNotConnected = errors.New("not connected")
+	// ErrDisabled reports a server that its Spec keeps from running.
+	ErrDisabled = errors.New("disabled")
 	// ErrQueueFull reports more calls waiting for one server than its Spec
 	// allows.
 	ErrQueueFull = errors.New("queue full")

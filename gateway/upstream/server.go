@@ -74,6 +74,9 @@ func newServer(sp Spec, o Options, starts chan struct{}) *server {
 	}
 	s.places = make(chan struct{}, places)
 	s.st = Status{Name: sp.Name, State: Idle}
+	if sp.Disabled != "" {
+		s.st.State, s.st.Error = Disabled, sp.Disabled
+	}
 	if all, err := sp.transports(); err == nil {
 		s.st.Transport = all[0]
 	}
@@ -82,6 +85,9 @@ func newServer(sp Spec, o Options, starts chan struct{}) *server {
 
 // run keeps the server connected until ctx ends.
 func (s *server) run(ctx context.Context) {
+	if s.spec.Disabled != "" {
+		return
+	}
 	pauses := backoff.NewExponentialBackOff()
 	pauses.Multiplier = 2
 	var known era
@@ -290,6 +296,9 @@ func (s *server) next(fresh time.Duration, err error) time.Duration {
 
 // refresh has the tools listed now and returns them.
 func (s *server) refresh(ctx context.Context) (Listing, error) {
+	if why := s.spec.Disabled; why != "" {
+		return Listing{}, fmt.Errorf("%w: %s", ErrDisabled, why)
+	}
 	reply := make(chan listed, 1)
 	for {
 		s.mu.Lock()
@@ -350,6 +359,9 @@ func (s *server) nextList(ctx context.Context, attempts, listings int) (Listing,
 // connected returns the connection, which the caller must release, and waits
 // for one that is being made.
 func (s *server) connected(ctx context.Context) (*conn, error) {
+	if why := s.spec.Disabled; why != "" {
+		return nil, fmt.Errorf("%w: %s", ErrDisabled, why)
+	}
 	for {
 		s.mu.Lock()
 		c, news, st, stopped := s.conn, s.news, s.st, s.stopped

@@ -75,7 +75,7 @@ func NewSet(specs []Spec, o Options) (*Set, error) {
 	starts := make(chan struct{}, s.o.Starts)
 	var errs []error
 	for _, sp := range specs {
-		if err := sp.check(); err != nil {
+		if err := sp.Check(); err != nil && sp.Disabled == "" {
 			errs = append(errs, err)
 		}
 		if s.byName[sp.Name] != nil {

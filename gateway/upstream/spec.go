@@ -36,6 +36,10 @@ type Spec struct {
 	Refresh      time.Duration     // between two listings; 0 means 15 min
 	Concurrency  int               // calls under way at once; 0 means 16
 	Queue        int               // calls that may wait for a place; 0 means 64
+
+	// Disabled says why the server does not run; "" runs it. The rest of the
+	// Spec is not looked at then.
+	Disabled string
 }
 
 // A State is where a server's connection stands.
@@ -47,6 +51,7 @@ const (
 	Connecting State = "connecting"
 	Ready      State = "ready"
 	Backoff    State = "backoff"
+	Disabled   State = "disabled"
 )
 
 // A Status describes one server for people and machines.
