@@ -64,7 +64,7 @@ func (a *app) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFl
 		return err
 	}
 	// The catalog says which server to start.
-	look, err := a.engineFor(cmd, cfg, engineOptions{})
+	look, err := a.engineFor(cmd, cfg, engineOptions{reports: true})
 	if err != nil {
 		return err
 	}

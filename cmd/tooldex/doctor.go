@@ -90,7 +90,7 @@ func (a *app) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 		return nil, []finding{{"configuration", false, err.Error(), remedy}}
 	}
 	out := []finding{{"configuration", true, fmt.Sprintf("%s, %s", cfg.Path, plural(len(cfg.Servers), "server")), ""}}
-	if len(cfg.Servers) == 0 {
+	if len(cfg.Servers)+len(brokenNames(cfg)) == 0 {
 		out[0].OK, out[0].Remedy = false, "take over the servers of your clients with \"tooldex import --write\""
 	}
 	for _, path := range config.Unused(cfg.Path) {
@@ -210,9 +210,7 @@ func (a *app) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctorFlag
 	}
 	names := f.servers
 	if names == nil {
-		for _, s := range cfg.Servers {
-			names = append(names, s.Spec.Name)
-		}
+		names = append(enabledNames(cfg), brokenNames(cfg)...)
 	}
 	rows, err := a.relist(cmd.Context(), e, r, names, f.timeout)
 	if err = errors.Join(err, e.close()); err != nil {
@@ -222,8 +220,10 @@ func (a *app) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctorFlag
 	for _, row := range rows {
 		out = append(out, serverFindings(row)...)
 	}
-	for _, name := range cfg.Disabled {
-		out = append(out, finding{"server " + name, true, "disabled", ""})
+	for _, d := range cfg.Disabled {
+		if d.Reason == "" {
+			out = append(out, finding{"server " + d.Name, true, "disabled", ""})
+		}
 	}
 	return out, nil
 }

@@ -106,7 +106,13 @@ func (a *app) engineFor(cmd *cobra.Command, cfg *config.Config, o engineOptions)
 	if p := e.ix.Status().Problem; p != "" && !o.serving { // the index logs it for a server
 		a.note("warning: state folder %s: %s", cfg.State, p)
 	}
+	if broken := brokenNames(cfg); len(broken) > 0 && !o.serving && !o.reports {
+		a.note("warning: a mistake in their entries disables %s; see \"tooldex status\"", strings.Join(broken, ", "))
+	}
 	if o.serving {
+		for _, name := range brokenNames(cfg) {
+			e.log.Warn("server disabled", "server", name, "reason", cfg.DisabledReason(name))
+		}
 		if len(cfg.Unbuilt) > 0 {
 			e.log.Warn("these settings do nothing yet", "settings", strings.Join(cfg.Unbuilt, " "), "file", cfg.Path)
 		}
@@ -215,9 +221,15 @@ func hnswThreshold(configured int) int {
 func (e *engine) newSet(o engineOptions) (*upstream.Set, error) {
 	var specs []upstream.Spec
 	for _, s := range e.cfg.Servers {
-		if o.servers == nil || slices.Contains(o.servers, s.Spec.Name) {
-			specs = append(specs, s.Spec)
+		specs = append(specs, s.Spec)
+	}
+	for _, d := range e.cfg.Disabled {
+		if d.Reason != "" {
+			specs = append(specs, upstream.Spec{Name: d.Name, Disabled: d.Reason})
 		}
+	}
+	if o.servers != nil {
+		specs = slices.DeleteFunc(specs, func(sp upstream.Spec) bool { return !slices.Contains(o.servers, sp.Name) })
 	}
 	return upstream.NewSet(specs, upstream.Options{
 		Logger: e.log, DefaultTimeout: e.cfg.Execution.Timeout,
@@ -248,6 +260,9 @@ func (e *engine) gatewayOptions() gateway.Options {
 	}
 	for _, s := range e.cfg.Servers {
 		o.Servers[s.Spec.Name] = operatorWords(s)
+	}
+	for _, d := range e.cfg.Disabled {
+		o.Servers[d.Name] = gateway.Server{Disabled: d.Reason}
 	}
 	return o
 }
@@ -329,4 +344,24 @@ func (a *app) logger(cmd *cobra.Command, cfg *config.Config, o engineOptions) *s
 		return slog.New(slog.NewJSONHandler(a.err, h))
 	}
 	return slog.New(slog.NewTextHandler(a.err, h))
+}
+
+// enabledNames are the servers that run.
+func enabledNames(cfg *config.Config) []string {
+	var names []string
+	for _, s := range cfg.Servers {
+		names = append(names, s.Spec.Name)
+	}
+	return names
+}
+
+// brokenNames are the servers that a mistake in their entry disables.
+func brokenNames(cfg *config.Config) []string {
+	var names []string
+	for _, d := range cfg.Disabled {
+		if d.Reason != "" {
+			names = append(names, d.Name)
+		}
+	}
+	return names
 }

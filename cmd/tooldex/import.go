@@ -90,8 +90,11 @@ func (a *app) runImport(cmd *cobra.Command, f *importFlags) error {
 		return err
 	}
 	if f.write && len(added) > 0 {
-		if _, err := config.Load(config.Options{Path: t.path}); err != nil {
+		c, err := config.Load(config.Options{Path: t.path})
+		if err != nil {
 			a.note("warning: the configuration does not check yet:\n%v", err)
+		} else if broken := brokenNames(c); len(broken) > 0 {
+			a.note("warning: see \"tooldex status\" for what is wrong with %s", strings.Join(broken, ", "))
 		}
 	}
 	for _, p := range problems {

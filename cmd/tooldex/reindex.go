@@ -92,7 +92,7 @@ func (a *app) runReindex(cmd *cobra.Command, f *reindexFlags) error {
 	}
 	var pruned []string
 	if err == nil && f.prune {
-		pruned, err = e.ix.Prune(cmd.Context())
+		pruned, err = e.ix.Prune(cmd.Context(), e.disabledNames()...)
 	}
 	if err == nil && (f.embed || e.cfg.Embedding.Provider == embed.Builtin) { // the built-in model takes microseconds
 		err = a.awaitVectors(cmd.Context(), e)
@@ -109,11 +109,11 @@ func (a *app) runReindex(cmd *cobra.Command, f *reindexFlags) error {
 
 // serverNames are the servers to list.
 func (e *engine) serverNames(cmd *cobra.Command, wanted []string) ([]string, error) {
-	var all []string
-	for _, s := range e.cfg.Servers {
-		all = append(all, s.Spec.Name)
-	}
+	all := append(enabledNames(e.cfg), brokenNames(e.cfg)...)
 	for _, w := range wanted {
+		if !slices.Contains(all, w) && slices.Contains(e.disabledNames(), w) {
+			return nil, usagef(cmd, "--server %q: its entry says disabled; remove that first", w)
+		}
 		if !slices.Contains(all, w) {
 			return nil, usagef(cmd, "--server %q: the configuration has no such server; it has %s", w, strings.Join(all, ", "))
 		}
@@ -125,6 +125,15 @@ func (e *engine) serverNames(cmd *cobra.Command, wanted []string) ([]string, err
 		return wanted, nil
 	}
 	return all, nil
+}
+
+// disabledNames are the servers that do not run and are configured.
+func (e *engine) disabledNames() []string {
+	var names []string
+	for _, d := range e.cfg.Disabled {
+		names = append(names, d.Name)
+	}
+	return names
 }
 
 // relist asks every server for its tools, all at once.

@@ -260,6 +260,10 @@ func (e *engine) resolve(name string) (index.Hit, error) {
 	case 1:
 		return hits[0], nil
 	case 0:
+		server, _, _ := strings.Cut(name, "/")
+		if why := e.cfg.DisabledReason(server); why != "" {
+			return index.Hit{}, hint(fmt.Errorf("tool %q: server %s is disabled: %s", name, server, why), "mend mcpServers.%s in %s", server, e.cfg.Path)
+		}
 		err := fmt.Errorf("tool %q: not in the catalog", name)
 		var near []string
 		for _, h := range e.ix.Suggest(name, nil, 3) {

@@ -69,7 +69,7 @@ func (a *app) serveHTTP(cmd *cobra.Command) error {
 	}
 	gateway.TuneGC()
 	a.note("serving %s of %s on http://%s/mcp", plural(e.ix.Status().Tools, "tool"), plural(len(cfg.Servers), "server"), ln.Addr())
-	if len(cfg.Servers) == 0 {
+	if len(cfg.Servers)+len(brokenNames(cfg)) == 0 {
 		a.note("warning: %s names no server; \"tooldex import --write\" takes over those of your clients", cfg.Path)
 	}
 	err = e.running(cmd.Context(), func(ctx context.Context) error { return e.gw.Serve(ctx, ln) })

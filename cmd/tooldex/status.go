@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/config"
 )
 
 const statusHelp = `Show the configuration, the state folder, what is stored of each server, the
@@ -25,13 +26,13 @@ const statusExample = `  tooldex status
 func (a *app) status() *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show what is configured and stored", Long: statusHelp, Example: statusExample, Args: cobra.NoArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		e, err := a.openEngine(cmd, engineOptions{optional: true})
+		e, err := a.openEngine(cmd, engineOptions{optional: true, reports: true})
 		if err != nil {
 			return err
 		}
 		defer e.close() // nothing was written
 		r := statusReport{
-			Version: buildVersion(), Config: e.cfg.Path, Disabled: nonNil(e.cfg.Disabled), Unbuilt: e.cfg.Unbuilt,
+			Version: buildVersion(), Config: e.cfg.Path, Disabled: append([]config.Disabled{}, e.cfg.Disabled...), Unbuilt: e.cfg.Unbuilt,
 			Index: e.ix.Status(), Embedding: e.cfg.Embedding.Provider, Listen: e.cfg.Listen,
 			Serving: serving(cmd.Context(), e.cfg.Listen),
 		}
@@ -49,15 +50,15 @@ func (a *app) status() *cobra.Command {
 
 // statusReport is everything that status tells.
 type statusReport struct {
-	Version    string       `json:"version"`
-	Config     string       `json:"config"`
-	Configured []string     `json:"configured"`
-	Disabled   []string     `json:"disabled"`
-	Unbuilt    []string     `json:"unbuilt,omitempty"`
-	Embedding  string       `json:"embedding"`
-	Listen     string       `json:"listen"`
-	Serving    *readyAnswer `json:"serving"`
-	Index      index.Status `json:"index"`
+	Version    string            `json:"version"`
+	Config     string            `json:"config"`
+	Configured []string          `json:"configured"`
+	Disabled   []config.Disabled `json:"disabled"`
+	Unbuilt    []string          `json:"unbuilt,omitempty"`
+	Embedding  string            `json:"embedding"`
+	Listen     string            `json:"listen"`
+	Serving    *readyAnswer      `json:"serving"`
+	Index      index.Status      `json:"index"`
 }
 
 // readyAnswer is what a serving tooldex says on /readyz.
@@ -161,8 +162,8 @@ func (a *app) showServers(r *statusReport) {
 			g.add(name, "", "", "never", "\"tooldex reindex\" lists it")
 		}
 	}
-	for _, name := range r.Disabled {
-		g.add(name, "", "", "", "disabled")
+	for _, d := range r.Disabled {
+		g.add(d.Name, "", "", "", strings.TrimSuffix("disabled: "+d.Reason, ": "))
 	}
 	if len(g.rows) > 0 {
 		a.say("")

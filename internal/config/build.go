@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 )
@@ -22,20 +26,49 @@ func (f *file) build(path string) (*Config, error) {
 		Path: path, Listen: f.Listen, State: f.State, Log: f.Log,
 		Embedding: f.Embedding, Index: f.Index, Meta: f.Meta, Execution: f.Execution.build(),
 	}
-	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
-		s := f.Servers[name]
-		if s.Disabled {
-			c.Disabled = append(c.Disabled, name)
+		node := f.Servers[name].node
+		if switchedOff(node) {
+			c.Disabled = append(c.Disabled, Disabled{Name: name})
 			continue
 		}
-		if err := s.check(name); err != nil {
-			errs = append(errs, fmt.Errorf("mcpServers.%s: %w", name, err))
+		server, foreign, err := f.server(name, node)
+		c.Foreign = append(c.Foreign, foreign...)
+		if err != nil {
+			c.Disabled = append(c.Disabled, Disabled{name, strings.ReplaceAll(err.Error(), "\n", "; ")})
+			continue
 		}
-		c.Servers = append(c.Servers, s.build(name))
+		c.Servers = append(c.Servers, server)
 	}
-	errs = append(errs, c.checkScalars()...)
-	return c, errors.Join(errs...)
+	return c, errors.Join(c.checkScalars()...)
+}
+
+// switchedOff tells whether an entry says disabled. Nothing else of it is
+// read then: its variables may be missing.
+func switchedOff(n *yaml.Node) bool {
+	var off bool
+	return child(n, "disabled").Decode(&off) == nil && off
+}
+
+// server reads one entry of mcpServers. Its error is about that entry alone.
+func (f *file) server(name string, n *yaml.Node) (Server, []string, error) {
+	foreign, errs := check(n, reflect.TypeFor[serverFile](), "")
+	for i := range foreign {
+		foreign[i] = "mcpServers." + name + "." + foreign[i]
+	}
+	var s serverFile
+	errs = append(errs, expandEntry(n, os.LookupEnv), unmarshal(n, &s))
+	if s.InheritEnv == nil {
+		s.InheritEnv = f.Inherit
+	}
+	server := s.build(name)
+	if err := errors.Join(errs...); err != nil {
+		return server, foreign, err
+	}
+	if err := s.check(name); err != nil {
+		return server, foreign, err
+	}
+	return server, foreign, server.Spec.Check()
 }
 
 func (e executionFile) build() Execution {
@@ -52,8 +85,9 @@ func (e executionFile) build() Execution {
 func (s serverFile) build(name string) Server {
 	return Server{
 		Spec: upstream.Spec{
-			Name: name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Cwd: s.Cwd,
-			URL: s.URL, Headers: s.Headers, Timeout: time.Duration(s.Timeout), Refresh: time.Duration(s.Refresh),
+			Name: name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, InheritEnv: s.InheritEnv, Cwd: s.Cwd,
+			URL: s.URL, Headers: s.Headers, StartTimeout: time.Duration(s.StartTimeout),
+			Timeout: time.Duration(s.Timeout), Refresh: time.Duration(s.Refresh),
 			Concurrency: s.Concurrency, Queue: s.Queue,
 		},
 		Description: s.Description, Tags: s.Tags, Category: s.Category, Phrases: s.Phrases, Hidden: s.Hidden,
@@ -117,9 +151,14 @@ func (c *Config) checkScalars() []error {
 func checkURL(key, raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
+		var detail *url.Error
+		if errors.As(err, &detail) {
+			err = detail.Err // without the address, which may hold a key
+		}
 		return fmt.Errorf("%s: %w", key, err)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		u.RawQuery, u.Fragment = "", ""
 		return fmt.Errorf("%s: %q is no http or https address; write it as https://host/path", key, u.Redacted())
 	}
 	return nil

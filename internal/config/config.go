@@ -18,14 +18,30 @@ type Config struct {
 	Listen    string // address of serve
 	State     string // the state folder
 	Log       Log
-	Servers   []Server // enabled ones, in name order
-	Disabled  []string // names of the others
+	Servers   []Server   // enabled ones, in name order
+	Disabled  []Disabled // the others, in name order
 	Embedding Embedding
 	Index     Index
 	Meta      Meta
 	Execution Execution
 	Unbuilt   []string // accepted settings that do nothing yet
 	Foreign   []string // keys of other clients, which mean nothing here
+}
+
+// A Disabled is an entry of mcpServers that does not run.
+type Disabled struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason,omitempty"` // what is wrong with the entry; "" when it says disabled itself
+}
+
+// DisabledReason is what is wrong with a server's entry, "" if nothing is.
+func (c *Config) DisabledReason(server string) string {
+	for _, d := range c.Disabled {
+		if d.Name == server {
+			return d.Reason
+		}
+	}
+	return ""
 }
 
 // Log says what is logged and how.

@@ -16,22 +16,21 @@ var reference = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?:(:-)
 type lookup func(string) (string, bool)
 
 // expandFile expands references in the sections that reach other programs; a
-// tool's description may speak of ${X} and mean it. Entries that are disabled
-// are left alone: their variables may be missing.
+// tool's description may speak of ${X} and mean it. Servers are expanded one by
+// one, by expandEntry.
 func expandFile(root *yaml.Node, env lookup) error {
 	var errs []error
 	for _, section := range []string{"embedding", "listen", "state", "index"} {
 		errs = append(errs, expand(child(root, section), section, env))
 	}
-	servers := child(root, "mcpServers")
-	for i := 0; i+1 < len(servers.Content) && servers.Kind == yaml.MappingNode; i += 2 {
-		entry := servers.Content[i+1]
-		if child(entry, "disabled").Value == "true" {
-			continue
-		}
-		for _, key := range []string{"command", "args", "env", "cwd", "url", "headers"} {
-			errs = append(errs, expand(child(entry, key), "mcpServers."+servers.Content[i].Value+"."+key, env))
-		}
+	return errors.Join(errs...)
+}
+
+// expandEntry expands references in what a server is reached by.
+func expandEntry(n *yaml.Node, env lookup) error {
+	var errs []error
+	for _, key := range []string{"command", "args", "env", "cwd", "url", "headers"} {
+		errs = append(errs, expand(child(n, key), key, env))
 	}
 	return errors.Join(errs...)
 }

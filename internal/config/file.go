@@ -10,15 +10,42 @@ import (
 // file is the configuration as it is written. Each key that a person may
 // write is a field here; check refuses every other one.
 type file struct {
-	Listen    string                `yaml:"listen"`
-	State     string                `yaml:"state"`
-	Log       Log                   `yaml:"log"`
-	Servers   map[string]serverFile `yaml:"mcpServers"`
-	Embedding Embedding             `yaml:"embedding"`
-	Index     Index                 `yaml:"index"`
-	Meta      Meta                  `yaml:"meta_config"`
-	Execution executionFile         `yaml:"execution"`
-	Virtual   virtualFile           `yaml:"meta_server"`
+	Listen    string           `yaml:"listen"`
+	State     string           `yaml:"state"`
+	Log       Log              `yaml:"log"`
+	Servers   map[string]entry `yaml:"mcpServers"`
+	Embedding Embedding        `yaml:"embedding"`
+	Index     Index            `yaml:"index"`
+	Meta      Meta             `yaml:"meta_config"`
+	Execution executionFile    `yaml:"execution"`
+	Virtual   virtualFile      `yaml:"meta_server"`
+	// Inherit is what servers inherit that do not say it themselves.
+	Inherit variables `yaml:"inherit_env"`
+}
+
+// entry is one entry of mcpServers as it stands. It is read by itself, as a
+// mistake in it concerns that server alone.
+type entry struct{ node *yaml.Node }
+
+// UnmarshalYAML keeps the node.
+func (e *entry) UnmarshalYAML(n *yaml.Node) error {
+	e.node = n
+	return nil
+}
+
+// variables are names of environment variables, or the word all.
+type variables []string
+
+// UnmarshalYAML reads a list of names or "all".
+func (v *variables) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && n.Value == "all" {
+		*v = variables{"all"}
+		return nil
+	}
+	if err := n.Decode((*[]string)(v)); err != nil || n.Kind != yaml.SequenceNode {
+		return fmt.Errorf("line %d: inherit_env: want a list of variables' names, or all", n.Line)
+	}
+	return nil
 }
 
 // serverFile is one entry of mcpServers: the keys that every client uses and
@@ -33,10 +60,12 @@ type serverFile struct {
 	Headers  map[string]string `yaml:"headers"`
 	Disabled bool              `yaml:"disabled"`
 
-	Timeout     Duration `yaml:"timeout"`
-	Refresh     Duration `yaml:"refresh"`
-	Concurrency int      `yaml:"concurrency"`
-	Queue       int      `yaml:"queue"`
+	InheritEnv   variables `yaml:"inherit_env"`
+	StartTimeout Duration  `yaml:"start_timeout"`
+	Timeout      Duration  `yaml:"timeout"`
+	Refresh      Duration  `yaml:"refresh"`
+	Concurrency  int       `yaml:"concurrency"`
+	Queue        int       `yaml:"queue"`
 
 	Description string          `yaml:"description"`
 	Tags        []string        `yaml:"tags"`

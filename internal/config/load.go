@@ -98,16 +98,16 @@ func decode(root *yaml.Node, path string, flags *pflag.FlagSet) (*Config, error)
 		return nil, err
 	}
 	c, err := f.build(path)
-	c.Foreign, c.Unbuilt = foreign, f.unbuilt(root)
+	c.Foreign, c.Unbuilt = append(foreign, c.Foreign...), f.unbuilt(root)
 	return c, err
 }
 
-// unmarshal decodes the file and words what is of the wrong type.
-func unmarshal(root *yaml.Node, f *file) error {
-	if len(resolve(root).Content) == 0 {
+// unmarshal decodes a map of settings and words what is of the wrong type.
+func unmarshal(n *yaml.Node, into any) error {
+	if n = resolve(n); len(n.Content) == 0 && n.Kind != yaml.ScalarNode {
 		return nil
 	}
-	err := root.Decode(f)
+	err := n.Decode(into)
 	var te *yaml.TypeError
 	if !errors.As(err, &te) {
 		return err
@@ -128,7 +128,7 @@ var plainType = strings.NewReplacer(
 	"into bool", "where true or false is expected", "into int", "where a whole number is expected",
 	"into float64", "where a number is expected",
 	"into map[string]string", "where a map of texts is expected",
-	"into map[string]config.serverFile", "where a map of servers by name is expected",
+	"into map[string]config.entry", "where a map of servers by name is expected",
 	"into config.serverFile", "where a server's settings are expected",
 	"into map[string]config.Tool", "where a map of tools by name is expected",
 	"into []config.Example", "where a list of examples is expected",

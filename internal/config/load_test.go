@@ -78,7 +78,7 @@ func TestLoad(t *testing.T) {
 	if d := cmp.Diff(want, c.Servers); d != "" {
 		t.Errorf("servers (-want +got):\n%s", d)
 	}
-	if c.Listen != "127.0.0.1:9000" || !cmp.Equal(c.Disabled, []string{"off"}) {
+	if c.Listen != "127.0.0.1:9000" || !cmp.Equal(c.Disabled, []Disabled{{Name: "off"}}) {
 		t.Errorf("listen %q, disabled %q", c.Listen, c.Disabled)
 	}
 	if c.Execution.Timeout != 30*time.Second || c.Embedding.Provider != "builtin" || c.Meta.MaxSearchLimit != 50 {
@@ -150,19 +150,9 @@ func TestOverride(t *testing.T) {
 
 func TestLoadBadInput(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"unknown key", "mcpServers:\n  a:\n    comand: x", `line 3: unknown key "mcpServers.a.comand"; did you mean "command"?`},
 		{"far key", "frobnicate: 1", `line 1: unknown key "frobnicate"; known are listen, state`},
-		{"wrong type", "mcpServers:\n  a:\n    command: x\n    args: y", "line 4: wrong type: the text `y` where a list of texts is expected"},
 		{"servers a list", "mcpServers: [a]", "where a map of servers by name is expected"},
 		{"duplicate server", "mcpServers:\n  a: {command: x}\n  a: {command: y}", `mapping key "a" already defined at line 2`},
-		{"empty command", "mcpServers:\n  a: {command: \"\"}", "mcpServers.a: command is empty and there is no url; give one of them"},
-		{"both", "mcpServers:\n  a: {command: x, url: http://y/}", "mcpServers.a: command and url are both set"},
-		{"missing variable", "mcpServers:\n  a:\n    command: ${NO_SUCH_VARIABLE}", "line 3: mcpServers.a.command: the environment variable NO_SUCH_VARIABLE is not set"},
-		{"foreign reference", "mcpServers:\n  a: {command: \"${input:key}\"}", "${input:key} is no reference that tooldex knows"},
-		{"bad url", "mcpServers:\n  a: {url: \"ftp://x\"}", `mcpServers.a: url: "ftp://x" is no http or https address`},
-		{"bad type", "mcpServers:\n  a: {command: x, type: sse}", `type "sse" does not go with a command; use stdio`},
-		{"bad name", "mcpServers:\n  a/b: {command: x}", "mcpServers.a/b: a server's name has 1 to 64 of"},
-		{"bare duration", "mcpServers:\n  a: {command: x, timeout: 5}", `line 2: "5" is no duration; write one with its unit`},
 		{"limit", "meta_config: {max_search_limit: 500}", "meta_config.max_search_limit: 500 is outside 1 to 50"},
 		{"provider", "embedding: {provider: magic}", `embedding.provider: "magic" is none of builtin, ollama, openai, none`},
 		{"twice", "execution: {retry_attempts: 1}\nmeta_server: {execution: {retry_attempts: 2}}", "line 2: meta_server.execution repeats execution"},
@@ -178,8 +168,70 @@ func TestLoadBadInput(t *testing.T) {
 	}
 }
 
+// A mistake in one entry disables that server alone, with the reason.
+func TestLoadDisablesOneServer(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"unknown key", "mcpServers:\n  a:\n    comand: x", `line 3: unknown key "comand"; did you mean "command"?`},
+		{"wrong type", "mcpServers:\n  a:\n    command: x\n    args: y", "line 4: wrong type: the text `y` where a list of texts is expected"},
+		{"empty command", "mcpServers:\n  a: {command: \"\"}", "command is empty and there is no url; give one of them"},
+		{"both", "mcpServers:\n  a: {command: x, url: http://y/}", "command and url are both set"},
+		{"missing variable", "mcpServers:\n  a:\n    command: ${NO_SUCH_VARIABLE}", "line 3: command: the environment variable NO_SUCH_VARIABLE is not set"},
+		{"foreign reference", "mcpServers:\n  a: {command: \"${input:key}\"}", "${input:key} is no reference that tooldex knows"},
+		{"bad url", "mcpServers:\n  a: {url: \"ftp://x\"}", `url: "ftp://x" is no http or https address`},
+		{"bad type", "mcpServers:\n  a: {command: x, type: sse}", `type "sse" does not go with a command; use stdio`},
+		{"bad name", "mcpServers:\n  a/b: {command: x}", "a server's name has 1 to 64 of"},
+		{"bare duration", "mcpServers:\n  a: {command: x, timeout: 5}", `line 2: "5" is no duration; write one with its unit`},
+		{"null", "mcpServers:\n  a:", "command is empty and there is no url"},
+		{"a text", "mcpServers:\n  a: npx", "wrong type: the text `npx` where a server's settings are expected"},
+		{"a list", "mcpServers:\n  a: [npx]", "wrong type: a list where a server's settings are expected"},
+		{"twice", "mcpServers:\n  a: {command: x, command: y}", `"command" already defined`},
+		{"bad header", "mcpServers:\n  a: {url: \"http://x/\", headers: {\"b d\": x}}", `bad header "b d"`},
+		{"bad variable list", "mcpServers:\n  a: {command: x, inherit_env: some}", "line 2: inherit_env: want a list of variables' names, or all"},
+		{"bad disabled", "mcpServers:\n  a: {command: x, disabled: maybe}", "where true or false is expected"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := tt.text + "\n  good: {command: x}\n  off: {disabled: true, comand: \"${NO_SUCH_VARIABLE}\"}\n"
+			c, err := load(t, "tooldex.yaml", text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(c.Servers) != 1 || c.Servers[0].Spec.Name != "good" || len(c.Disabled) != 2 || c.Disabled[1] != (Disabled{Name: "off"}) {
+				t.Fatalf("got %+v, disabled %+v", c.Servers, c.Disabled)
+			}
+			bad := c.Disabled[0]
+			if !strings.Contains(bad.Reason, tt.want) || strings.Contains(bad.Reason, "\n") || c.DisabledReason(bad.Name) != bad.Reason {
+				t.Errorf("got %+v, want a reason with %q", bad, tt.want)
+			}
+		})
+	}
+}
+
+func TestLoadEnvironment(t *testing.T) {
+	c, err := load(t, "tooldex.yaml", `
+inherit_env: [BOTH]
+mcpServers:
+  all: {command: x, inherit_env: all, start_timeout: 2m}
+  default: {command: x}
+  none: {command: x, inherit_env: []}
+  own: {command: x, inherit_env: [A, B]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]string
+	for _, s := range c.Servers {
+		got = append(got, s.Spec.InheritEnv)
+	}
+	if d := cmp.Diff([][]string{{"all"}, {"BOTH"}, {}, {"A", "B"}}, got); d != "" {
+		t.Errorf("inherit_env (-want +got):\n%s", d)
+	}
+	if got := c.Servers[0].Spec.StartTimeout; got != 2*time.Minute {
+		t.Errorf("start_timeout: %v", got)
+	}
+}
+
 func TestLoadReportsEveryMistake(t *testing.T) {
-	_, err := load(t, "tooldex.yaml", "mcpServers:\n  a: {command: \"\"}\n  b: {url: nowhere}\n")
+	_, err := load(t, "tooldex.yaml", "log: {level: loud}\nembedding: {provider: magic}\n")
 	if err == nil || strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("got %v, want two lines", err)
 	}
