@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 )
 
 // statelessEra is the first protocol version without a handshake. Versions
@@ -68,7 +69,7 @@ func (a *Answer) result(resultType string, extra []member) (json.RawMessage, err
 		if a.requestState != nil {
 			o.add("requestState", a.requestState)
 		}
-		return o.bytes(), nil
+		return validText(o.bytes()), nil
 	}
 	o.add("content", array(a.content))
 	if a.structured != nil {
@@ -77,7 +78,16 @@ func (a *Answer) result(resultType string, extra []member) (json.RawMessage, err
 	if a.IsError {
 		o.add("isError", json.RawMessage("true"))
 	}
-	return o.bytes(), nil
+	return validText(o.bytes()), nil
+}
+
+// validText is b as UTF-8, which messages have to be: one other byte, of
+// whatever an upstream said, would end the client's session.
+func validText(b json.RawMessage) json.RawMessage {
+	if utf8.Valid(b) {
+		return b
+	}
+	return bytes.ToValidUTF8(b, []byte("\uFFFD"))
 }
 
 // A callError is a failure told to the caller: what is wrong with which
