@@ -1,7 +1,8 @@
 // Command tooldex stands between an LLM client and any number of MCP servers
 // and finds the right tool by meaning. This package is wiring only: one file a
 // subcommand. "tooldex help" lists them; stdout is the result and nothing
-// else; the exit code is 0, 1 for an error, or 2 for wrong usage.
+// else; the exit code is 0, 1 for an error, 2 for wrong usage, or 128 and the
+// signal's number when a second signal ends the process at once.
 package main
 
 import (
@@ -10,9 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -21,9 +20,10 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run executes one command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := &interrupts{exit: os.Exit}
+	ctx, stop := signals.watch(context.Background())
 	defer stop()
-	root := newRoot(&app{in: stdin, out: stdout, err: stderr})
+	root := newRoot(&app{in: stdin, out: stdout, err: stderr, signals: signals})
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

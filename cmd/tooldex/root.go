@@ -29,6 +29,7 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	json     bool // print results as JSON
+	signals  *interrupts
 	verbose  bool // say which configuration is used, log what happens
 }
 

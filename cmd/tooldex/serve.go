@@ -17,7 +17,9 @@ standard input and output. What the state folder holds is served at once; the
 servers are started and listed meanwhile.
 
 SIGTERM, an interrupt, or the end of standard input with --stdio refuse new
-calls, wait up to 10 s for those under way, and close every session.`
+calls, wait up to 10 s for those under way, and close every session; a second
+signal ends the process at once. SIGHUP changes nothing: the configuration is
+read at the start.`
 
 const serveExample = `  tooldex serve
   tooldex serve --listen 127.0.0.1:7520 --log.level debug
@@ -54,7 +56,13 @@ func tune(_ string, d index.Diff, err error) {
 // servingEngine are the options of an engine that serves.
 var servingEngine = engineOptions{online: true, serving: true, listed: tune}
 
+// goOnAtHangup keeps serving when the terminal that started it has gone.
+func (a *app) goOnAtHangup(say func(msg string, args ...any)) {
+	a.signals.onHangup(func() { say("SIGHUP: serving goes on; restart to read the configuration again") })
+}
+
 func (a *app) serveHTTP(cmd *cobra.Command) error {
+	a.goOnAtHangup(a.note)
 	cfg, err := a.loadConfig(cmd, false)
 	if err != nil {
 		return err
@@ -67,6 +75,7 @@ func (a *app) serveHTTP(cmd *cobra.Command) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	a.goOnAtHangup(e.log.Info)
 	gateway.TuneGC()
 	a.note("serving %s of %s on http://%s/mcp", plural(e.ix.Status().Tools, "tool"), plural(len(cfg.Servers), "server"), ln.Addr())
 	if len(cfg.Servers)+len(brokenNames(cfg)) == 0 {
@@ -77,10 +86,12 @@ func (a *app) serveHTTP(cmd *cobra.Command) error {
 }
 
 func (a *app) serveStdio(cmd *cobra.Command) error {
+	a.goOnAtHangup(a.note)
 	e, err := a.openEngine(cmd, servingEngine)
 	if err != nil {
 		return err
 	}
+	a.goOnAtHangup(e.log.Info)
 	in, ok := a.in.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(a.in)
