@@ -21,11 +21,11 @@ type bars struct {
 }
 
 func newBars(w io.Writer, quiet bool) *bars {
-	f, ok := w.(*os.File)
+	f, ok := under(w).(*os.File)
 	if quiet || !ok || !isatty.IsTerminal(f.Fd()) && !isatty.IsCygwinTerminal(f.Fd()) {
 		return &bars{}
 	}
-	return &bars{w: w}
+	return &bars{w: f} // a bar moves the cursor
 }
 
 func (b *bars) tick(stage string, done, total int) {
@@ -38,7 +38,7 @@ func (b *bars) tick(stage string, done, total int) {
 		b.finishLocked()
 		b.stage = stage
 		b.bar = progressbar.NewOptions(total,
-			progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription(stage),
+			progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription(flat(stage)),
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	}

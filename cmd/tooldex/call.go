@@ -222,7 +222,11 @@ func (a *app) showResult(answer *gateway.Answer, raw bool) error {
 	}
 	var text string
 	if json.Unmarshal(res.Result, &text) == nil {
-		a.say("%s", strings.TrimSuffix(text, "\n"))
+		out := a.out
+		if width(out) == 0 {
+			out = a.raw // a file or another program gets what the tool gave
+		}
+		fmt.Fprintln(out, strings.TrimSuffix(text, "\n"))
 	} else if err := a.print(res.Result); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (a *app) completeTools(cmd *cobra.Command, args []string, typed string) ([]
 		hits, _ := e.ix.List(index.Listing{})
 		for _, h := range hits {
 			if name := h.Tool.QualifiedName(); strings.HasPrefix(name, typed) || strings.HasPrefix(h.Tool.Name, typed) {
-				out = append(out, cobra.CompletionWithDesc(name, oneLine(h.Tool.Description, 60)))
+				out = append(out, cobra.CompletionWithDesc(flat(name), oneLine(h.Tool.Description, 60)))
 			}
 		}
 		return out

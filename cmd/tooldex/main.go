@@ -23,19 +23,23 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signals := &interrupts{exit: os.Exit}
 	ctx, stop := signals.watch(context.Background())
 	defer stop()
-	root := newRoot(&app{in: stdin, out: stdout, err: stderr, signals: signals})
+	a := &app{in: stdin, raw: stdout, out: newScreen(stdout), err: newScreen(stderr), signals: signals}
+	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
+	if ferr := a.flushed(); err == nil {
+		err = ferr
+	}
 	if err == nil {
 		return 0
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	report(stderr, root, err)
+	report(a.err, root, err)
 	if errors.As(err, new(usageError)) {
 		return 2
 	}

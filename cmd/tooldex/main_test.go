@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tooldex": main})
+	testscript.Main(m, map[string]func(){"tooldex": main, "hostile": hostile})
 }
 
 func TestScripts(t *testing.T) {
@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PROJECT", project)
 			return errors.Join(err, os.MkdirAll(home, 0o755))
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"taken": taken, "free": free, "answers": answers, "reachable": reachable},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"taken": taken, "free": free, "answers": answers, "reachable": reachable, "harmless": harmless},
 	})
 }
 

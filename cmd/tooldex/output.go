@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	pretty "github.com/jedib0t/go-pretty/v6/table"
@@ -19,7 +20,7 @@ import (
 
 // width is the number of columns of the terminal that w is, 0 if it is none.
 func width(w io.Writer) int {
-	f, ok := w.(*os.File)
+	f, ok := under(w).(*os.File)
 	if !ok || !isatty.IsTerminal(f.Fd()) && !isatty.IsCygwinTerminal(f.Fd()) {
 		return 0
 	}
@@ -41,7 +42,13 @@ type grid struct {
 
 func newTable(head ...string) *grid { return &grid{head: head} }
 
-func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
+// add adds a row. Cells are made visible here, as their widths count.
+func (g *grid) add(cells ...string) {
+	for i, c := range cells {
+		cells[i] = visible(strings.Join(strings.Fields(c), " "))
+	}
+	g.rows = append(g.rows, cells)
+}
 
 // show writes the grid to the result.
 func (a *app) show(g *grid) { g.write(a.out) }
@@ -64,8 +71,9 @@ func (g *grid) write(w io.Writer) {
 	t.SetColumnConfigs(configs)
 	for i, line := range strings.Split(t.Render(), "\n") {
 		line = strings.TrimRight(g.indent+line, " \r")
-		if i == 0 && columns > 0 {
-			line = text.Bold.Sprint(line)
+		if i == 0 {
+			bold(w, line)
+			continue
 		}
 		fmt.Fprintln(w, line)
 	}
@@ -82,10 +90,7 @@ func cells(texts []string) pretty.Row {
 // fitted cuts the last cell to what the other columns leave of the line.
 func (g *grid) fitted(row []string, columns int) []string {
 	last := len(row) - 1
-	out := append([]string(nil), row...)
-	for i := range out {
-		out[i] = strings.Join(strings.Fields(out[i]), " ")
-	}
+	out := slices.Clone(row)
 	if columns == 0 {
 		return out
 	}
@@ -118,6 +123,7 @@ func cut(s string, n int) string {
 // hang writes a line of the result behind a prefix; on a terminal what is too
 // long goes on below its beginning.
 func (a *app) hang(prefix, line string) {
+	prefix, line = flat(prefix), flat(line)
 	columns := width(a.out)
 	room := columns - text.StringWidth(prefix)
 	if columns == 0 || room < 20 || text.StringWidth(line) <= room {

@@ -281,11 +281,11 @@ func (a *app) showChanges(rows []relisting, pruned []string, st index.Status) {
 					a.say("%s … and %d more of %s", part.sign, len(part.names)-i, r.Server)
 					break
 				}
-				a.say("%s %s", part.sign, name)
+				a.say("%s %s", part.sign, flat(name))
 			}
 		}
 		for _, w := range r.Warnings {
-			a.note("warning: %s: %s", r.Server, w)
+			a.note("warning: %s: %s", r.Server, flat(w))
 		}
 	}
 	for _, p := range pruned {

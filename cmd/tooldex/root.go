@@ -27,8 +27,9 @@ const rootExample = `  tooldex demo                           see it work, nothi
 // app is what all subcommands share.
 type app struct {
 	in       io.Reader
-	out, err io.Writer
-	json     bool // print results as JSON
+	out, err io.Writer // screens
+	raw      io.Writer // standard output as it is: protocols and files
+	json     bool      // print results as JSON
 	signals  *interrupts
 	verbose  bool // say which configuration is used, log what happens
 }

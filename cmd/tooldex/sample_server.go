@@ -71,7 +71,7 @@ func (a *app) runSample(ctx context.Context, o sample.Options, addr string) erro
 	}
 	defer s.Close()
 	if addr == "" {
-		if err := s.ServeStdio(ctx, a.in, a.out); err != nil && ctx.Err() == nil {
+		if err := s.ServeStdio(ctx, a.in, a.raw); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("serve sample on stdio: %w", err)
 		}
 		return nil

@@ -97,6 +97,6 @@ func (a *app) serveStdio(cmd *cobra.Command) error {
 		in = io.NopCloser(a.in)
 	}
 	gateway.TuneGC()
-	err = e.running(cmd.Context(), func(ctx context.Context) error { return e.gw.ServeStdio(ctx, in, a.out) })
+	err = e.running(cmd.Context(), func(ctx context.Context) error { return e.gw.ServeStdio(ctx, in, a.raw) })
 	return errors.Join(err, e.close())
 }

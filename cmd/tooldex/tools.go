@@ -255,7 +255,10 @@ func (a *app) showTool(e *engine, object json.RawMessage, rawOnly bool) error {
 		a.hang("  ", string(x.Arguments))
 	}
 	if len(d.Similar) > 0 {
-		a.say("\nSimilar tools\n  %s", strings.Join(d.Similar, "\n  "))
+		a.say("\nSimilar tools")
+		for _, name := range d.Similar {
+			a.say("  %s", flat(name))
+		}
 	}
 	return nil
 }
@@ -265,7 +268,7 @@ func (a *app) showHead(d *described, original *index.Tool) {
 	if d.Title != "" {
 		title += " – " + d.Title
 	}
-	a.say("%s", title)
+	a.say("%s", flat(title))
 	a.paragraph("  ", orDefault(d.Description, "(no description)"))
 	if d.Description != original.Description {
 		a.say("  overridden; the server says:")
