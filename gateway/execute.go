@@ -25,7 +25,7 @@ type execution struct {
 }
 
 func (g *Gateway) executeTool(ctx context.Context, raw json.RawMessage, c caller) (*Answer, error) {
-	x, err := g.prepare(raw)
+	x, err := g.prepare(ctx, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (g *Gateway) executeTool(ctx context.Context, raw json.RawMessage, c caller
 
 // prepare reads the arguments of execute_tool, finds the tool and checks its
 // arguments.
-func (g *Gateway) prepare(raw json.RawMessage) (*execution, error) {
+func (g *Gateway) prepare(ctx context.Context, raw json.RawMessage) (*execution, error) {
 	a := readArgs("execute_tool", raw, "tool_name", "arguments", "options")
 	name := a.required("tool_name", `give a tool as search_tools names it, "server/tool" or its id`)
 	arguments := a.toolArguments()
@@ -90,7 +90,9 @@ func (g *Gateway) prepare(raw json.RawMessage) (*execution, error) {
 	if g.opts.SkipValidation {
 		return x, nil
 	}
-	return x, g.check(x.name, obj, arguments)
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+	defer cancel()
+	return x, g.check(ctx, x.name, obj, arguments)
 }
 
 func (g *Gateway) timeout(server string, ms int) time.Duration {

@@ -80,6 +80,7 @@ type Gateway struct {
 	tools   map[string]metaTool
 	server  *mcp.Server
 	objects *objectCache
+	heavy   lane // for checks of arguments that take long
 	metrics *metrics
 	about   aboutServers
 
@@ -101,7 +102,7 @@ func New(ix *index.Index, calls Caller, o Options) *Gateway {
 	o = o.withDefaults()
 	g := &Gateway{
 		ix: ix, calls: calls, opts: o, log: o.Logger,
-		objects: newObjectCache(), sessions: newSessions(o.MaxSessions), bodies: newBodies(),
+		objects: newObjectCache(), heavy: make(lane, 1), sessions: newSessions(o.MaxSessions), bodies: newBodies(),
 	}
 	g.aborted, g.abort = context.WithCancelCause(context.Background())
 	g.metrics = newMetrics(ix, o.Status)

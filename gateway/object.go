@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"sync"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/tooldex/tooldex/index"
 )
 
-// cachedObjects bounds the tool objects kept parsed, at some 10 KB each with
-// their compiled schemas.
-const cachedObjects = 512
+const (
+	// cachedObjects bounds the tool objects kept parsed, at some 10 KB each
+	// with their compiled schemas.
+	cachedObjects = 512
+	// cachedBytes bounds them when they are large.
+	cachedBytes = 32 << 20
+)
 
 // A toolObject is what of an upstream's tool object is shown or obeyed.
 type toolObject struct {
@@ -26,17 +29,63 @@ type toolObject struct {
 	// upstream's is missing or no object.
 	input json.RawMessage
 	// schema compiles input, once.
-	schema func() (*jsonschema.Schema, error)
+	schema func() (*compiledSchema, error)
+	weight int // as counted in the cache; guarded by its mu
 }
 
-type objectCache = lru.Cache[string, *toolObject]
+// An objectCache keeps the tool objects used last.
+type objectCache struct {
+	mu    sync.Mutex // guards what follows
+	kept  *simplelru.LRU[string, *toolObject]
+	bytes int
+}
 
 func newObjectCache() *objectCache {
-	c, err := lru.New[string, *toolObject](cachedObjects)
+	c := &objectCache{}
+	var err error
+	c.kept, err = simplelru.NewLRU(cachedObjects, func(_ string, obj *toolObject) { c.bytes -= obj.weight })
 	if err != nil { // only for a size below 1
 		panic(err)
 	}
 	return c
+}
+
+// get is the object of id as it was read from raw.
+func (c *objectCache) get(id string, raw json.RawMessage) (*toolObject, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	obj, ok := c.kept.Get(id)
+	return obj, ok && bytes.Equal(obj.raw, raw)
+}
+
+func (c *objectCache) add(id string, obj *toolObject) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept.Remove(id)
+	obj.weight = 2*len(obj.raw) + 1<<10
+	c.kept.Add(id, obj)
+	c.bytes += obj.weight
+	c.shrink()
+}
+
+// grow counts what compiling the schema of obj, kept as id, has added.
+func (c *objectCache) grow(id string, obj *toolObject, by int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kept, ok := c.kept.Peek(id); !ok || kept != obj {
+		return
+	}
+	obj.weight += by
+	c.bytes += by
+	c.shrink()
+}
+
+func (c *objectCache) shrink() {
+	for c.bytes > cachedBytes {
+		if _, _, ok := c.kept.RemoveOldest(); !ok {
+			return
+		}
+	}
 }
 
 // object reads the tool object of hit. What Raw returns decides, so that a
@@ -46,14 +95,21 @@ func (g *Gateway) object(hit index.Hit) (*toolObject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
 	}
-	if obj, ok := g.objects.Get(hit.ID); ok && bytes.Equal(obj.raw, raw) {
+	if obj, ok := g.objects.get(hit.ID, raw); ok {
 		return obj, nil
 	}
 	obj, err := readObject(raw)
 	if err != nil {
 		return nil, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
 	}
-	g.objects.Add(hit.ID, obj)
+	obj.schema = sync.OnceValues(func() (*compiledSchema, error) {
+		s, err := compile(obj.input)
+		if err == nil {
+			g.objects.grow(hit.ID, obj, s.weight)
+		}
+		return s, err
+	})
+	g.objects.add(hit.ID, obj)
 	return obj, nil
 }
 
@@ -62,7 +118,7 @@ func readObject(raw json.RawMessage) (*toolObject, error) {
 	if err := json.Unmarshal(raw, obj); err != nil {
 		return nil, err
 	}
-	obj.schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return compile(obj.input) })
+	obj.schema = sync.OnceValues(func() (*compiledSchema, error) { return compile(obj.input) })
 	return obj, nil
 }
 

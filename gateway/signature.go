@@ -16,75 +16,118 @@ type schemaNode struct {
 	Enum       []json.RawMessage `json:"enum"`
 }
 
+// A schemaReader reads parts of a schema for texts about it. It gives up on
+// schemas that take long to read: their texts only get vaguer.
+type schemaReader struct {
+	root json.RawMessage
+	left int // bytes that may still be parsed
+}
+
+func newSchemaReader(schema json.RawMessage) *schemaReader {
+	return &schemaReader{root: schema, left: 16 << 20}
+}
+
+func (r *schemaReader) parse(raw json.RawMessage, into any) bool {
+	if r.left -= len(raw); r.left < 0 {
+		return false
+	}
+	return json.Unmarshal(raw, into) == nil
+}
+
 // maxRefs bounds the references followed from one node, as they may lead in
 // circles.
 const maxRefs = 8
 
-// node reads raw, a part of the schema root, and follows its references
-// within root. A part that is not as expected only makes texts vaguer.
-func node(root, raw json.RawMessage) schemaNode {
+// node reads raw, a part of the schema, and follows its references within the
+// schema. A part that is not as expected only makes texts vaguer.
+func (r *schemaReader) node(raw json.RawMessage) schemaNode {
 	for range maxRefs {
 		var n schemaNode
-		if json.Unmarshal(raw, &n) != nil || !strings.HasPrefix(n.Ref, "#") {
+		if !r.parse(raw, &n) || !strings.HasPrefix(n.Ref, "#") {
 			return n
 		}
-		raw = pointed(root, strings.TrimPrefix(n.Ref, "#"))
+		raw = r.pointed(strings.TrimPrefix(n.Ref, "#"))
 	}
 	return schemaNode{}
 }
 
-// pointed is the part of root at a JSON pointer, nil if there is none.
-func pointed(root json.RawMessage, pointer string) json.RawMessage {
+// pointed is the part of the schema at a JSON pointer, nil if there is none.
+func (r *schemaReader) pointed(pointer string) json.RawMessage {
+	part := r.root
 	if pointer == "" {
-		return root
+		return part
 	}
-	for _, step := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		var object map[string]json.RawMessage
-		if json.Unmarshal(root, &object) != nil {
+		if !r.parse(part, &object) {
 			return nil
 		}
-		root = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+		part = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
 	}
-	return root
+	return part
 }
 
-// maxParameters is how many parameters a signature shows, required ones first.
-const maxParameters = 40
+func (r *schemaReader) properties(n schemaNode) []member {
+	if r.left -= len(n.Properties); r.left < 0 {
+		return nil
+	}
+	params, err := members(n.Properties)
+	if err != nil {
+		return nil
+	}
+	return params
+}
+
+const (
+	// maxParameters is how many parameters a signature shows, required ones
+	// first, maxSignature how many characters.
+	maxParameters = 40
+	maxSignature  = 1000
+	// maxEnum is how many values of an enum a signature shows, maxWord how
+	// many characters of each and of names.
+	maxEnum = 6
+	maxWord = 60
+	// maxNesting is how many arrays deep a signature looks.
+	maxNesting = 4
+)
 
 // signature is a tool on one line: name(a: string, b?: number[]).
 func signature(name string, schema json.RawMessage) string {
-	n := node(schema, schema)
-	params, err := members(n.Properties)
-	if err != nil {
-		return name + "()"
+	r := newSchemaReader(schema)
+	n := r.node(schema)
+	required := map[string]bool{}
+	for _, key := range n.Required {
+		required[key] = true
 	}
-	var parts []string
-	for _, required := range []bool{true, false} {
-		for _, p := range params {
-			if slices.Contains(n.Required, p.key) != required {
-				continue
-			}
-			if len(parts) == maxParameters {
-				return name + "(" + join(append(parts, "…")) + ")"
-			}
-			mark := "?"
-			if required {
-				mark = ""
-			}
-			parts = append(parts, p.key+mark+": "+typeName(schema, p.value, 0))
+	params := r.properties(n)
+	slices.SortStableFunc(params, func(a, b member) int {
+		switch {
+		case required[a.key] == required[b.key]:
+			return 0
+		case required[a.key]:
+			return -1
 		}
+		return 1
+	})
+	var parts []string
+	length := 0
+	for _, p := range params {
+		mark := "?"
+		if required[p.key] {
+			mark = ""
+		}
+		part := clip(p.key, maxWord) + mark + ": " + r.typeName(p.value, 0)
+		if length += len(part); len(parts) == maxParameters || length > maxSignature {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, part)
 	}
 	return name + "(" + join(parts) + ")"
 }
 
-// maxEnum is how many values of an enum a signature shows.
-const maxEnum = 6
-
-// maxNesting is how many arrays deep a signature looks.
-const maxNesting = 4
-
-func typeName(root, raw json.RawMessage, depth int) string {
-	n := node(root, raw)
+func (r *schemaReader) typeName(raw json.RawMessage, depth int) string {
+	n := r.node(raw)
 	if len(n.Enum) > 0 {
 		var values []string
 		for i, v := range n.Enum {
@@ -92,43 +135,38 @@ func typeName(root, raw json.RawMessage, depth int) string {
 				values = append(values, "…")
 				break
 			}
-			values = append(values, string(v))
+			values = append(values, clip(string(v), maxWord))
 		}
 		return strings.Join(values, "|")
 	}
 	var one string
 	if json.Unmarshal(n.Type, &one) == nil && one != "" {
 		if one == "array" && len(n.Items) > 0 && depth < maxNesting {
-			return typeName(root, n.Items, depth+1) + "[]"
+			return r.typeName(n.Items, depth+1) + "[]"
 		}
-		return one
+		return clip(one, maxWord)
 	}
 	var several []string
 	if json.Unmarshal(n.Type, &several) == nil && len(several) > 0 {
-		return strings.Join(several, "|")
+		return clip(strings.Join(several, "|"), maxWord)
 	}
 	return "any"
 }
 
 // parameterNames are the property names of the object at path, as far as
 // plain properties and items lead there.
-func parameterNames(schema json.RawMessage, path []string) []string {
-	n := node(schema, schema)
+func (r *schemaReader) parameterNames(path []string) []string {
+	n := r.node(r.root)
 	for _, step := range path {
 		next := n.Items
-		if props, err := members(n.Properties); err == nil {
-			for _, p := range props {
-				if p.key == step {
-					next = p.value
-				}
+		for _, p := range r.properties(n) {
+			if p.key == step {
+				next = p.value
 			}
 		}
-		n = node(schema, next)
+		n = r.node(next)
 	}
-	props, err := members(n.Properties)
-	if err != nil {
-		return nil
-	}
+	props := r.properties(n)
 	names := make([]string, len(props))
 	for i, p := range props {
 		names[i] = p.key

@@ -2,10 +2,10 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,134 +18,153 @@ import (
 // maxProblems is how many violations one error lists.
 const maxProblems = 3
 
-// compile reads a schema. JSON Schema 2020-12 is assumed unless $schema says
-// otherwise.
-func compile(raw json.RawMessage) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("parse schema: %w", err)
-	}
-	const at = "tool:///inputSchema"
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(lenientPattern)
-	// Servers disagree about formats, and most drafts leave them optional:
-	// the server itself decides.
-	for _, name := range assertedFormats {
-		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
-	}
-	if err := c.AddResource(at, doc); err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
-	}
-	s, err := c.Compile(at)
-	if err != nil {
-		return nil, fmt.Errorf("compile schema: %w", err)
-	}
-	return s, nil
-}
-
-// assertedFormats are those that drafts before 2019-09 assert by default.
-var assertedFormats = []string{
-	"json-pointer", "relative-json-pointer", "uuid", "duration", "period", "ipv4", "ipv6", "hostname", "email",
-	"date", "time", "date-time", "uri", "iri", "uri-reference", "iri-reference", "uri-template", "semver", "regex",
-}
-
-// noLoader refuses every reference out of the schema: what an upstream writes
-// must not make this process open files or connections.
-type noLoader struct{}
-
-var errRemoteRef = errors.New("references outside the schema are not followed")
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("load %s: %w", url, errRemoteRef)
-}
-
-// lenientPattern takes the patterns that RE2 knows. Others (look-around,
-// back-references of ECMA 262) match everything here and are left to the
-// server, as an engine that backtracks can be made to hang.
-func lenientPattern(s string) (jsonschema.Regexp, error) {
-	re, err := regexp.Compile(s)
-	if err != nil {
-		return anyString(s), nil
-	}
-	return re, nil
-}
-
-type anyString string
-
-func (anyString) MatchString(string) bool { return true }
-func (a anyString) String() string        { return string(a) }
-
 // check reports how arguments break the input schema of obj, the tool called
 // name; nil when they do not. A schema that is no valid schema allows every
 // object.
-func (g *Gateway) check(name string, obj *toolObject, arguments json.RawMessage) error {
-	s, err := obj.schema()
-	var remote *jsonschema.LoadURLError
-	if errors.As(err, &remote) {
-		return &callError{
-			msg:  fmt.Sprintf("execute_tool %s: its input schema cannot be used: %v", name, remote.Err),
-			hint: "this tool cannot be executed until its server sends a self-contained schema",
-		}
-	}
-	if err != nil {
-		g.log.Debug("arguments not validated", "tool", name, "error", err)
-		return nil
-	}
+func (g *Gateway) check(ctx context.Context, name string, obj *toolObject, arguments json.RawMessage) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
 	if err != nil {
 		return &callError{msg: fmt.Sprintf("execute_tool %s: arguments: %v", name, err), hint: "give arguments as a JSON object"}
 	}
+	err = g.validate(ctx, obj, value)
+	var remote *jsonschema.LoadURLError
 	var invalid *jsonschema.ValidationError
-	if err := s.Validate(value); !errors.As(err, &invalid) || isEndless(invalid) {
+	switch {
+	case err == nil:
 		return nil
+	case errors.As(err, &remote):
+		return &callError{
+			msg:  fmt.Sprintf("execute_tool %s: its input schema cannot be used: %v", name, remote.Err),
+			hint: "this tool cannot be executed until its server sends a self-contained schema",
+		}
+	case errors.Is(err, errTooCostly), errors.Is(err, errTooLarge), errors.Is(err, errNumber):
+		return &callError{
+			msg:  fmt.Sprintf("execute_tool %s: its input schema is too costly to check against these arguments: %v", name, err),
+			hint: "the tool did not run; give smaller arguments, or let the operator set execution.validate_arguments: false",
+		}
+	case ctx.Err() != nil:
+		return &callError{
+			msg:  fmt.Sprintf("execute_tool %s: the time was up before its arguments were checked", name),
+			hint: "the tool did not run; call it again",
+		}
+	case errors.Is(err, errRefuted):
+		return &callError{
+			msg:  fmt.Sprintf("execute_tool %s: the arguments do not fit its input schema; they are too large to say where", name),
+			hint: "signature: " + signature(name, obj.input),
+		}
+	case errors.As(err, &invalid):
+		problems := describeProblems(invalid, value, obj.input)
+		return &callError{
+			msg:  fmt.Sprintf("execute_tool %s: %s", name, strings.Join(problems, "; ")),
+			hint: "signature: " + signature(name, obj.input),
+		}
 	}
-	problems := describeProblems(invalid, value, obj.input)
-	return &callError{
-		msg:  fmt.Sprintf("execute_tool %s: %s", name, strings.Join(problems, "; ")),
-		hint: "signature: " + signature(name, obj.input),
+	g.log.Debug("arguments not validated", "tool", name, "error", err)
+	return nil
+}
+
+// errRefuted says that there is a violation, and nothing about it.
+var errRefuted = errors.New("the arguments do not fit")
+
+// largeSchema is where compiling is a heavy task, in bytes.
+const largeSchema = 64 << 10
+
+// validate returns a *jsonschema.ValidationError or errRefuted when the
+// schema refuses value; other errors say why that could not be found out.
+// What takes long is done by one call at a time, so that the other cores stay
+// free, and not for callers that have gone meanwhile.
+func (g *Gateway) validate(ctx context.Context, obj *toolObject, value any) error {
+	s, err := g.compiled(ctx, obj)
+	if err != nil {
+		return err
+	}
+	cost, err := costOf(s.explain, value)
+	if err != nil {
+		return err
+	}
+	if cost <= maxExplained {
+		return s.explain.Validate(value)
+	}
+	if err := g.heavy.enter(ctx); err != nil {
+		return err
+	}
+	defer g.heavy.leave()
+	if s.refute.Validate(value) == nil {
+		return errRefuted
+	}
+	return nil
+}
+
+func (g *Gateway) compiled(ctx context.Context, obj *toolObject) (*compiledSchema, error) {
+	if len(obj.input) > largeSchema {
+		if err := g.heavy.enter(ctx); err != nil {
+			return nil, err
+		}
+		defer g.heavy.leave()
+	}
+	return obj.schema()
+}
+
+// A lane lets one caller through at a time.
+type lane chan struct{}
+
+func (l lane) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case l <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
+func (l lane) leave() { <-l }
+
 var english = message.NewPrinter(language.English)
+
+// maxLeaves is how many violations are put into words to find the first few.
+const maxLeaves = 50
 
 // describeProblems gives one text a violation: path, what was expected, the
 // nearest parameter.
 func describeProblems(e *jsonschema.ValidationError, value any, schema json.RawMessage) []string {
-	var problems []string
-	var walk func(e *jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(e.Causes) > 0 && !isChoice(e.ErrorKind) {
-			for _, cause := range e.Causes {
-				walk(cause)
-			}
-			return
-		}
-		text := problem(e, schema)
-		if !slices.Contains(problems, text) {
-			problems = append(problems, text)
-		}
+	leaves := leavesOf(e, nil)
+	further := max(len(leaves)-maxLeaves, 0)
+	if further > 0 {
+		slices.SortStableFunc(leaves, func(a, b *jsonschema.ValidationError) int {
+			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
+		})
+		leaves = leaves[:maxLeaves]
 	}
-	walk(e)
+	r := newSchemaReader(schema)
+	var problems []string
+	for _, leaf := range leaves {
+		problems = append(problems, problem(leaf, r))
+	}
 	if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, ": unknown ") }) {
-		problems = append(problems, misspelt(e, value, schema)...)
+		for _, leaf := range leaves {
+			problems = append(problems, misspelt(leaf, value, r)...)
+		}
 	}
 	slices.Sort(problems)
-	if len(problems) > maxProblems {
-		more := fmt.Sprintf("and %d more", len(problems)-maxProblems)
-		problems = append(problems[:maxProblems:maxProblems], more)
+	problems = slices.Compact(problems)
+	if further += max(len(problems)-maxProblems, 0); further > 0 {
+		problems = append(problems[:min(len(problems), maxProblems):maxProblems], fmt.Sprintf("and %d more", further))
 	}
 	return problems
 }
 
-// isEndless says that a schema refers to itself without end, which makes it
-// no schema.
-func isEndless(e *jsonschema.ValidationError) bool {
-	if _, ok := e.ErrorKind.(*kind.RefCycle); ok {
-		return true
+// leavesOf appends the violations that stand behind e.
+func leavesOf(e *jsonschema.ValidationError, leaves []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+	if len(e.Causes) == 0 || isChoice(e.ErrorKind) {
+		return append(leaves, e)
 	}
-	return slices.ContainsFunc(e.Causes, isEndless)
+	for _, cause := range e.Causes {
+		leaves = leavesOf(cause, leaves)
+	}
+	return leaves
 }
 
 // isChoice says that an error's causes are alternatives, of which listing all
@@ -158,41 +177,85 @@ func isChoice(k jsonschema.ErrorKind) bool {
 	return false
 }
 
-func problem(e *jsonschema.ValidationError, schema json.RawMessage) string {
-	at := strings.Join(append([]string{"arguments"}, e.InstanceLocation...), "/")
-	known := parameterNames(schema, e.InstanceLocation)
+const (
+	// maxPath and maxProblem bound what is said about one violation, in
+	// characters, maxListed the names or values in it.
+	maxPath    = 80
+	maxProblem = 150
+	maxListed  = 6
+)
+
+func problem(e *jsonschema.ValidationError, r *schemaReader) string {
+	at := clip(strings.Join(append([]string{"arguments"}, e.InstanceLocation...), "/"), maxPath)
+	return clip(at+": "+expectation(e, r), maxPath+maxProblem)
+}
+
+func expectation(e *jsonschema.ValidationError, r *schemaReader) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
-		return fmt.Sprintf("%s: %s missing", at, quotedList(k.Missing))
+		return quotedList(k.Missing) + " missing"
 	case *kind.AdditionalProperties:
-		text := fmt.Sprintf("%s: unknown %s", at, quotedList(k.Properties))
+		slices.Sort(k.Properties) // they come in the order of a map
+		text := "unknown " + quotedList(k.Properties)
 		if len(k.Properties) > 0 {
-			text += didYouMean(k.Properties[0], known)
+			text += didYouMean(k.Properties[0], r.parameterNames(e.InstanceLocation))
 		}
 		return text
 	case *kind.Type:
-		return fmt.Sprintf("%s: expected %s, got %s", at, strings.Join(k.Want, " or "), k.Got)
+		return fmt.Sprintf("expected %s, got %s", strings.Join(k.Want, " or "), k.Got)
 	case *kind.AnyOf, *kind.OneOf:
-		return fmt.Sprintf("%s: fits none of the allowed forms (%s)", at, choices(e))
+		return fmt.Sprintf("fits none of the allowed forms (%s)", choices(e))
 	}
-	return at + ": " + e.ErrorKind.LocalizedString(english)
+	return wording(e.ErrorKind)
+}
+
+// wording is the library's text for a violation, less what would make it
+// long.
+func wording(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Enum:
+		if more := len(k.Want) - maxListed; more > 0 {
+			few := &kind.Enum{Got: k.Got, Want: k.Want[:maxListed]}
+			return fmt.Sprintf("%s and %d more", clip(few.LocalizedString(english), maxProblem-20), more)
+		}
+	case *kind.Pattern:
+		return fmt.Sprintf("'%s' does not match pattern '%s'", clip(k.Got, maxProblem/3), clip(k.Want, maxProblem/3))
+	case *kind.MinContains:
+		return fmt.Sprintf("min %d items required to match contains schema, %d match", k.Want, len(k.Got))
+	case *kind.MaxContains:
+		return fmt.Sprintf("max %d items may match contains schema, %d match", k.Want, len(k.Got))
+	}
+	return clip(k.LocalizedString(english), maxProblem)
+}
+
+// clip cuts s after most characters.
+func clip(s string, most int) string {
+	n := 0
+	for i := range s {
+		if n == most {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
 }
 
 // misspelt says which keys given beside a missing one are no parameters and
 // are near it; schemas that allow other keys do not refuse them.
-func misspelt(e *jsonschema.ValidationError, value any, schema json.RawMessage) []string {
-	var texts []string
-	for _, cause := range e.Causes {
-		texts = append(texts, misspelt(cause, value, schema)...)
-	}
+func misspelt(e *jsonschema.ValidationError, value any, r *schemaReader) []string {
 	missing, ok := e.ErrorKind.(*kind.Required)
 	if !ok {
-		return texts
+		return nil
 	}
-	known := parameterNames(schema, e.InstanceLocation)
-	for _, key := range sortedKeys(objectAt(value, e.InstanceLocation)) {
-		if near := didYouMean(key, missing.Missing); near != "" && !slices.Contains(known, key) {
-			texts = append(texts, fmt.Sprintf("arguments: %q is no parameter%s", key, near))
+	var texts []string
+	known := r.parameterNames(e.InstanceLocation)
+	keys := sortedKeys(objectAt(value, e.InstanceLocation))
+	for _, key := range keys[:min(len(keys), maxLeaves)] {
+		if slices.Contains(known, key) {
+			continue
+		}
+		if near := didYouMean(key, missing.Missing); near != "" {
+			texts = append(texts, fmt.Sprintf("arguments: %q is no parameter%s", clip(key, maxPath), near))
 		}
 	}
 	return texts
@@ -210,12 +273,12 @@ func objectAt(value any, path []string) map[string]any {
 // choices says what each alternative wanted, up to four.
 func choices(e *jsonschema.ValidationError) string {
 	var wants []string
-	for _, cause := range e.Causes {
+	for _, cause := range e.Causes[:min(len(e.Causes), maxLeaves)] {
 		leaf := cause
 		for len(leaf.Causes) > 0 {
 			leaf = leaf.Causes[0]
 		}
-		text := leaf.ErrorKind.LocalizedString(english)
+		text := clip(wording(leaf.ErrorKind), maxProblem/4)
 		if !slices.Contains(wants, text) {
 			wants = append(wants, text)
 		}
@@ -226,10 +289,14 @@ func choices(e *jsonschema.ValidationError) string {
 	return strings.Join(wants[:min(len(wants), 4)], "; or ")
 }
 
+// quotedList quotes the first few names.
 func quotedList(names []string) string {
-	quoted := make([]string, len(names))
+	var quoted []string
 	for i, n := range names {
-		quoted[i] = fmt.Sprintf("%q", n)
+		if i == maxListed {
+			return fmt.Sprintf("%s and %d more", join(quoted), len(names)-i)
+		}
+		quoted = append(quoted, fmt.Sprintf("%q", clip(n, maxProblem/4)))
 	}
 	return join(quoted)
 }

@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = g.check("s/t", obj, json.RawMessage(tt.arguments))
+			err = g.check(t.Context(), "s/t", obj, json.RawMessage(tt.arguments))
 			if tt.want == nil {
 				if err != nil {
 					t.Fatalf("got %v, want no error", err)
@@ -93,5 +93,14 @@ func TestMisspeltParameter(t *testing.T) {
 	got := g.Call(t.Context(), "execute_tool", json.RawMessage(`{"tool_name":"files/read_file","arguments":{"pth":"a"}}`))
 	if want := `\"path\" missing; arguments: \"pth\" is no parameter; did you mean \"path\"?`; !strings.Contains(string(got.JSON), want) {
 		t.Errorf("got %s, want one with %s", got.JSON, want)
+	}
+}
+
+// TestFault checks that a schema's fault is named briefly, however many there
+// are.
+func TestFault(t *testing.T) {
+	_, err := compile(json.RawMessage(`{"properties":{"a":{"type":"sting"}` + strings.Repeat(`,"b":{"type":7}`, 100) + `}}`))
+	if err == nil || !strings.Contains(err.Error(), "/properties/a/type") || len(err.Error()) > 300 {
+		t.Errorf("got %v, want a brief error that names /properties/a/type", err)
 	}
 }

@@ -10,15 +10,25 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
+const (
+	// maxCompared bounds the names that are compared, in bytes: edit distance
+	// is quadratic. maxCandidates bounds how many.
+	maxCompared   = 100
+	maxCandidates = 500
+)
+
 // didYouMean is `; did you mean "x"?` for the candidate nearest to name, or
 // nothing when none is near: at most half of name differs, or one contains
 // the other.
 func didYouMean(name string, candidates []string) string {
-	if name == "" {
+	if name == "" || len(name) > maxCompared {
 		return ""
 	}
 	best, least := "", 0
-	for _, c := range candidates {
+	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
+		if len(c) > maxCompared {
+			continue
+		}
 		d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c))
 		near := d <= len(name)/2 || strings.Contains(c, name) || strings.Contains(name, c)
 		if near && (best == "" || d < least) {
