@@ -51,6 +51,14 @@ func newAnswer(v any) (*Answer, error) {
 // protocol.
 func (a *Answer) MarshalJSON() ([]byte, error) { return a.result("", nil) }
 
+// resultType is that of the era without a handshake.
+func (a *Answer) resultType() string {
+	if a.needsInput {
+		return "input_required"
+	}
+	return "complete"
+}
+
 // result builds the result object of tools/call. A resultType of "" is left
 // out, and extra is appended to _meta. Values keep their bytes: callers must
 // not pass the result through an encoder that escapes HTML.

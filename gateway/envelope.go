@@ -13,6 +13,8 @@ import (
 // which answers some messages in a way that ends sessions of clients, and
 // methods that are not offered with empty lists.
 type envelope struct {
+	message []byte
+
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
@@ -25,7 +27,7 @@ type envelope struct {
 
 // readEnvelope reads what it can; the SDK says what is wrong with the rest.
 func readEnvelope(message []byte) envelope {
-	var e envelope
+	e := envelope{message: message}
 	_ = json.Unmarshal(message, &e)
 	return e
 }

@@ -46,6 +46,9 @@ func (h handlers) post(g *Gateway, w http.ResponseWriter, r *http.Request, e *en
 		if name, ok := decodedHeader(r.Header.Get(nameHeader)); ok {
 			r.Header.Set(nameHeader, name)
 		}
+		if g.direct(w, r, e.message) {
+			return
+		}
 		h.stateless.ServeHTTP(w, r)
 		return
 	}

@@ -141,10 +141,15 @@ func (d definition) tool(o Options) *mcp.Tool {
 	}
 }
 
+// implementation is what the server says of itself.
+func (g *Gateway) implementation() *mcp.Implementation {
+	return &mcp.Implementation{Name: g.opts.Name, Version: g.opts.Version}
+}
+
 // newServer makes the MCP server of the six meta-tools. Its list is constant,
 // so it promises no list_changed and lets clients keep the list for an hour.
 func (g *Gateway) newServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: g.opts.Name, Version: g.opts.Version}, &mcp.ServerOptions{
+	s := mcp.NewServer(g.implementation(), &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       quiet(g.log),
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},

@@ -29,10 +29,7 @@ func rawResults(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		out := &wireResult{answer: s.answer}
 		if call.ProtocolVersion() >= statelessEra {
-			out.resultType = "complete"
-			if s.answer.needsInput {
-				out.resultType = "input_required"
-			}
+			out.resultType = s.answer.resultType()
 		}
 		return out, nil
 	}
@@ -83,9 +80,7 @@ func callerOf(ctx context.Context, req *mcp.CallToolRequest) caller {
 	if c.protocol < statelessEra {
 		return c
 	}
-	if caps, ok := c.meta[mcp.MetaKeyClientCapabilities].(map[string]any); ok {
-		c.elicitation = encoded(caps["elicitation"])
-	}
+	c.readCapabilities()
 	if req.Params.InputResponses != nil {
 		c.responses = encoded(req.Params.InputResponses)
 	}
@@ -93,6 +88,13 @@ func callerOf(ctx context.Context, req *mcp.CallToolRequest) caller {
 		c.state = quote(req.Params.RequestState)
 	}
 	return c
+}
+
+// readCapabilities reads what the era without a handshake says in _meta.
+func (c *caller) readCapabilities() {
+	if caps, ok := c.meta[mcp.MetaKeyClientCapabilities].(map[string]any); ok {
+		c.elicitation = encoded(caps["elicitation"])
+	}
 }
 
 // encoded is v as JSON; nil for a nil v and for what JSON cannot hold.
