@@ -23,12 +23,11 @@ const (
 // so that the lists only get shorter.
 var (
 	tooManyMethods = names{
-		"cmd/tooldex.app":        "commands print through the one value that knows the streams",
-		"gateway.Gateway":        "meta-tools, transports and state in one type",
-		"index.Index":            "the catalog, the vectors and the facade in one type",
-		"index.search":           "two layers of approximate scores and what makes them exact",
-		"index/store.Store":      "one type for every bucket",
-		"internal/sample.Server": "a method a sample tool",
+		"cmd/tooldex.app":   "commands print through the one value that knows the streams",
+		"gateway.Gateway":   "meta-tools, transports and state in one type",
+		"index.Index":       "the catalog, the vectors and the facade in one type",
+		"index.search":      "two layers of approximate scores and what makes them exact",
+		"index/store.Store": "one type for every bucket",
 	}
 	tooMuchCode = names{
 		"cmd/tooldex":      "the engine and the choice of an embedder belong into internal/app",

@@ -17,7 +17,7 @@ import (
 	"github.com/tooldex/tooldex/internal/sample"
 )
 
-const demoHelp = `See the main job run, with nothing but this program: it starts five small MCP
+const demoHelp = `See the main job run, with nothing but this program: it starts four small MCP
 servers, indexes their tools, finds some by what they do, explains a score,
 runs one tool, and then serves MCP clients until you press Ctrl-C. Everything
 lives in a temporary folder that is removed at the end.`
@@ -190,7 +190,7 @@ func (a *app) demoIndex(ctx context.Context, e *engine) error {
 
 // demoQueries ask for a capability in other words than the tools' own; the
 // first is explained and its tool run.
-var demoQueries = []string{"how far apart are two places", "total sales per city", "search my notes for a phrase"}
+var demoQueries = []string{"how far apart are two places", "what time is it in Tokyo", "search my notes for a phrase"}
 
 // demoTool is run with demoArguments: Berlin to Paris.
 const (

@@ -14,11 +14,11 @@ import (
 	"github.com/tooldex/tooldex/internal/sample"
 )
 
-const sampleHelp = `Run a small MCP server with tools that really work, in five groups: files
-(under one folder and nowhere else), text, time, numbers, tables. It speaks
-MCP on stdin and stdout, or streamable HTTP on /mcp and legacy HTTP+SSE on
-/sse with --http. Without --root the files live in a new folder that is
-removed at the end. With --faults it adds tools that misbehave on purpose.`
+const sampleHelp = `Run a small MCP server with tools that really work, in four groups: files
+(under one folder and nowhere else), text, time, numbers. It speaks MCP on
+stdin and stdout, or streamable HTTP on /mcp and legacy HTTP+SSE on /sse with
+--http. Without --root the files live in a new folder that is removed at the
+end. With --faults it adds tools that misbehave on purpose.`
 
 const sampleExample = `  tooldex sample-server --group text --group time
   tooldex sample-server --http 127.0.0.1:7421 --root ./shared

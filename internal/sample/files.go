@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,13 +21,14 @@ const (
 	maxMatches   = 500
 )
 
-type pathIn struct {
-	Path string `json:"path" jsonschema:"path of the file or folder, relative to the served folder"`
+type listDirectoryIn struct {
+	Path      string `json:"path,omitempty" jsonschema:"folder to list; the served folder itself when absent"`
+	Recursive bool   `json:"recursive,omitempty" jsonschema:"also list the folders inside"`
 }
 
 type fileEntry struct {
 	Path     string    `json:"path"`
-	Kind     string    `json:"kind" jsonschema:"file, folder, link or other"`
+	Kind     string    `json:"kind" jsonschema:"file, folder or other"`
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
 }
@@ -35,11 +36,6 @@ type fileEntry struct {
 type entriesOut struct {
 	Entries   []fileEntry `json:"entries"`
 	Truncated bool        `json:"truncated" jsonschema:"more entries exist than are given"`
-}
-
-type listDirectoryIn struct {
-	Path      string `json:"path,omitempty" jsonschema:"folder to list; the served folder itself when absent"`
-	Recursive bool   `json:"recursive,omitempty" jsonschema:"also list the folders inside"`
 }
 
 type readFileIn struct {
@@ -59,19 +55,9 @@ type writeFileIn struct {
 	Overwrite bool   `json:"overwrite,omitempty" jsonschema:"replace the file if it exists"`
 }
 
-type appendFileIn struct {
-	Path string `json:"path" jsonschema:"path of the text file; it is created if it does not exist"`
-	Text string `json:"text" jsonschema:"what to add at the end"`
-}
-
 type writtenOut struct {
 	Path  string `json:"path"`
-	Bytes int64  `json:"bytes" jsonschema:"size of the file afterwards"`
-}
-
-type findFilesIn struct {
-	Pattern string `json:"pattern" jsonschema:"file name pattern with * and ?, such as *.csv"`
-	Path    string `json:"path,omitempty" jsonschema:"folder to look in; the served folder itself when absent"`
+	Bytes int    `json:"bytes" jsonschema:"size of the file afterwards"`
 }
 
 type searchFilesIn struct {
@@ -101,14 +87,6 @@ type movedOut struct {
 	To   string `json:"to"`
 }
 
-type deletedOut struct {
-	Deleted string `json:"deleted"`
-}
-
-type createdOut struct {
-	Created string `json:"created"`
-}
-
 func (s *Server) addFiles() {
 	const category = "File Operations"
 	add(s, category, tool{
@@ -127,63 +105,13 @@ func (s *Server) addFiles() {
 		examples: []map[string]any{{"path": "hello.txt", "text": "Hello\n"}},
 	}, s.writeFile)
 	add(s, category, tool{
-		name: "append_text", title: "Append to a file", description: "Add text at the end of a file without changing what is in it.",
-		effect: adds, tags: []string{"files", "write"},
-		examples: []map[string]any{{"path": "notes.txt", "text": "One more line\n"}},
-	}, s.appendFile)
-	add(s, category, tool{
-		name: "file_info", title: "File information", description: "Tell the size, kind and time of modification of one file or folder.",
-		tags: []string{"files", "read"}, examples: []map[string]any{{"path": "sales.csv"}},
-	}, s.fileInfo)
-	add(s, category, tool{
-		name: "find_files", title: "Find files by name", description: "Find files whose names match a pattern, in a folder and all folders inside it.",
-		tags: []string{"files", "search"}, examples: []map[string]any{{"pattern": "*.csv"}},
-	}, s.findFiles)
-	add(s, category, tool{
 		name: "search_in_files", title: "Search in files", description: "Search the contents of all text files for a regular expression and return the matching lines.",
 		tags: []string{"files", "search"}, examples: []map[string]any{{"pattern": "TODO|FIXME", "ignore_case": true}},
 	}, s.searchFiles)
-	s.addFileChanges(category)
-}
-
-func (s *Server) addFileChanges(category string) {
 	add(s, category, tool{
 		name: "move_file", title: "Move or rename", description: "Move or rename a file or folder. Nothing is overwritten.",
 		effect: destroys, tags: []string{"files", "write"}, examples: []map[string]any{{"from": "draft.txt", "to": "final.txt"}},
 	}, s.moveFile)
-	add(s, category, tool{
-		name: "delete_file", title: "Delete", description: "Delete a file or an empty folder.",
-		effect: destroys, tags: []string{"files", "write"}, examples: []map[string]any{{"path": "old.txt"}},
-	}, s.deleteFile)
-	add(s, category, tool{
-		name: "make_directory", title: "Make a folder", description: "Create a folder, with the folders above it if they are missing.",
-		effect: sets, tags: []string{"files", "write"}, examples: []map[string]any{{"path": "reports/2026"}},
-	}, s.makeDirectory)
-}
-
-// clean makes a slash-separated path that os.Root accepts; the root itself
-// refuses what would lead out of it.
-func clean(p string) string {
-	if p == "" {
-		return "."
-	}
-	return path.Clean(p)
-}
-
-func kindOf(m fs.FileMode) string {
-	switch {
-	case m.IsRegular():
-		return "file"
-	case m.IsDir():
-		return "folder"
-	case m&fs.ModeSymlink != 0:
-		return "link"
-	}
-	return "other"
-}
-
-func entryOf(p string, info fs.FileInfo) fileEntry {
-	return fileEntry{Path: p, Kind: kindOf(info.Mode()), Bytes: info.Size(), Modified: info.ModTime().UTC().Truncate(time.Second)}
 }
 
 // errFull ends a walk that has found enough.
@@ -192,7 +120,7 @@ var errFull = errors.New("enough")
 // walk calls f for each entry below dir, links unfollowed; f may return
 // errFull to stop. It reports whether it was stopped so.
 func (s *Server) walk(ctx context.Context, dir string, f func(p string, d fs.DirEntry) error) (bool, error) {
-	dir = clean(dir)
+	dir = path.Clean(dir)
 	if _, err := s.root.Stat(dir); err != nil {
 		return false, err
 	}
@@ -212,34 +140,9 @@ func (s *Server) walk(ctx context.Context, dir string, f func(p string, d fs.Dir
 }
 
 func (s *Server) listDirectory(ctx context.Context, in listDirectoryIn) (entriesOut, error) {
-	return s.collect(ctx, in.Path, func(p string, d fs.DirEntry) (keep bool, next error) {
-		if d.IsDir() && !in.Recursive {
-			return true, fs.SkipDir
-		}
-		return true, nil
-	})
-}
-
-func (s *Server) findFiles(ctx context.Context, in findFilesIn) (entriesOut, error) {
-	if _, err := path.Match(in.Pattern, ""); err != nil {
-		return entriesOut{}, fmt.Errorf("pattern %q: %w", in.Pattern, err)
-	}
-	return s.collect(ctx, in.Path, func(p string, d fs.DirEntry) (bool, error) {
-		ok, err := path.Match(in.Pattern, path.Base(p))
-		return ok, err
-	})
-}
-
-// collect lists the entries below dir that keep wants; keep also says how the
-// walk goes on.
-func (s *Server) collect(ctx context.Context, dir string, keep func(string, fs.DirEntry) (bool, error)) (entriesOut, error) {
 	out := entriesOut{Entries: []fileEntry{}}
 	var err error
-	out.Truncated, err = s.walk(ctx, dir, func(p string, d fs.DirEntry) error {
-		wanted, next := keep(p, d)
-		if !wanted {
-			return next
-		}
+	out.Truncated, err = s.walk(ctx, in.Path, func(p string, d fs.DirEntry) error {
 		if len(out.Entries) == maxMatches {
 			return errFull
 		}
@@ -247,15 +150,28 @@ func (s *Server) collect(ctx context.Context, dir string, keep func(string, fs.D
 		if err != nil {
 			return err
 		}
-		out.Entries = append(out.Entries, entryOf(p, info))
-		return next
+		out.Entries = append(out.Entries, fileEntry{Path: p, Kind: kindOf(d.Type()), Bytes: info.Size(), Modified: info.ModTime().UTC().Truncate(time.Second)})
+		if d.IsDir() && !in.Recursive {
+			return fs.SkipDir
+		}
+		return nil
 	})
 	return out, err
 }
 
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "file"
+	case m.IsDir():
+		return "folder"
+	}
+	return "other"
+}
+
 // readText returns a whole text file.
 func (s *Server) readText(p string) (string, error) {
-	f, err := s.root.Open(clean(p))
+	f, err := s.root.Open(path.Clean(p))
 	if err != nil {
 		return "", err
 	}
@@ -277,16 +193,12 @@ func (s *Server) readFile(_ context.Context, in readFileIn) (readFileOut, error)
 	if err != nil {
 		return readFileOut{}, err
 	}
-	lines := strings.SplitAfter(text, "\n")
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
-	from := min(max(in.FirstLine-1, 0), len(lines))
-	to := len(lines)
+	lines := slices.Collect(strings.Lines(text))
+	wanted := lines[min(in.FirstLine-1, len(lines)):]
 	if in.Lines > 0 {
-		to = min(from+in.Lines, to)
+		wanted = wanted[:min(in.Lines, len(wanted))]
 	}
-	return readFileOut{Text: strings.Join(lines[from:to], ""), TotalLines: len(lines)}, nil
+	return readFileOut{Text: strings.Join(wanted, ""), TotalLines: len(lines)}, nil
 }
 
 func (s *Server) writeFile(_ context.Context, in writeFileIn) (writtenOut, error) {
@@ -294,36 +206,15 @@ func (s *Server) writeFile(_ context.Context, in writeFileIn) (writtenOut, error
 	if in.Overwrite {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	out, err := s.put(in.Path, in.Text, flags)
+	f, err := s.root.OpenFile(path.Clean(in.Path), flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return out, fmt.Errorf("write %s: exists already; set overwrite to replace it", in.Path)
+		return writtenOut{}, fmt.Errorf("write %s: exists already; set overwrite to replace it", in.Path)
 	}
-	return out, err
-}
-
-func (s *Server) appendFile(_ context.Context, in appendFileIn) (writtenOut, error) {
-	return s.put(in.Path, in.Text, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
-}
-
-func (s *Server) put(p, text string, flags int) (writtenOut, error) {
-	f, err := s.root.OpenFile(clean(p), flags, 0o644)
 	if err != nil {
 		return writtenOut{}, err
 	}
-	_, err = f.WriteString(text)
-	info, serr := f.Stat()
-	if err = errors.Join(err, serr, f.Close()); err != nil {
-		return writtenOut{}, err
-	}
-	return writtenOut{Path: clean(p), Bytes: info.Size()}, nil
-}
-
-func (s *Server) fileInfo(_ context.Context, in pathIn) (fileEntry, error) {
-	info, err := s.root.Lstat(clean(in.Path))
-	if err != nil {
-		return fileEntry{}, err
-	}
-	return entryOf(clean(in.Path), info), nil
+	n, err := f.WriteString(in.Text)
+	return writtenOut{Path: path.Clean(in.Path), Bytes: n}, errors.Join(err, f.Close())
 }
 
 func (s *Server) searchFiles(ctx context.Context, in searchFilesIn) (searchFilesOut, error) {
@@ -351,46 +242,25 @@ func (s *Server) searchFiles(ctx context.Context, in searchFilesIn) (searchFiles
 
 // scan adds the lines of text that match.
 func (o *searchFilesOut) scan(p, text string, re *regexp.Regexp) error {
-	lines := bufio.NewScanner(strings.NewReader(text))
-	lines.Buffer(nil, maxFileBytes+1)
-	for n := 1; lines.Scan(); n++ {
-		if !re.MatchString(lines.Text()) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(line, "\r\n")
+		if !re.MatchString(line) {
 			continue
 		}
 		if len(o.Matches) == maxMatches {
 			return errFull
 		}
-		o.Matches = append(o.Matches, lineMatch{Path: p, Line: n, Text: lines.Text()})
+		o.Matches = append(o.Matches, lineMatch{Path: p, Line: n, Text: line})
 	}
-	return lines.Err()
+	return nil
 }
 
 func (s *Server) moveFile(_ context.Context, in moveIn) (movedOut, error) {
-	from, to := clean(in.From), clean(in.To)
+	from, to := path.Clean(in.From), path.Clean(in.To)
 	if _, err := s.root.Lstat(to); err == nil {
 		return movedOut{}, fmt.Errorf("move %s: %s exists already", in.From, in.To)
 	}
-	if err := s.root.Rename(from, to); err != nil {
-		return movedOut{}, err
-	}
-	return movedOut{From: from, To: to}, nil
-}
-
-func (s *Server) deleteFile(_ context.Context, in pathIn) (deletedOut, error) {
-	p := clean(in.Path)
-	if p == "." {
-		return deletedOut{}, errors.New("delete .: the served folder itself cannot be deleted")
-	}
-	if err := s.root.Remove(p); err != nil {
-		return deletedOut{}, err
-	}
-	return deletedOut{Deleted: p}, nil
-}
-
-func (s *Server) makeDirectory(_ context.Context, in pathIn) (createdOut, error) {
-	p := clean(in.Path)
-	if err := s.root.MkdirAll(p, 0o755); err != nil {
-		return createdOut{}, err
-	}
-	return createdOut{Created: p}, nil
+	return movedOut{From: from, To: to}, s.root.Rename(from, to)
 }

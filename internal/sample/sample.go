@@ -1,6 +1,6 @@
-// Package sample is a small MCP server that really works: forty tools in five
-// groups (files under one folder, text, time, numbers, tables), over stdio,
-// streamable HTTP and legacy HTTP+SSE, in every protocol version of the SDK.
+// Package sample is a small MCP server that really works: fifteen tools in four
+// groups (files under one folder, text, time, numbers), over stdio, streamable
+// HTTP and legacy HTTP+SSE, in every protocol version of the SDK.
 //
 // It is what the demo shows and what end-to-end tests run against when no
 // other server may be installed. With [Options.Faults] it also offers tools
@@ -68,7 +68,6 @@ var groups = []group{
 	{"text", "Text", (*Server).addText},
 	{"time", "Time and zones", (*Server).addTime},
 	{"numbers", "Numbers and units", (*Server).addNumbers},
-	{"tables", "Tables, CSV and JSON", (*Server).addTables},
 }
 
 // Groups are the names of the groups, in the order of their tools.

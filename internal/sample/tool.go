@@ -16,7 +16,6 @@ type effect int
 const (
 	reads    effect = iota // changes nothing
 	adds                   // adds something, each time
-	sets                   // brings about a state: a repeat changes nothing more
 	destroys               // may lose data
 )
 
@@ -29,8 +28,7 @@ type tool struct {
 	examples                 []map[string]any // whole arguments
 }
 
-// props adjust properties of the input schema, by dotted path; "[]" steps
-// into the items of an array.
+// props adjust properties of the input schema, by dotted path.
 type props map[string]prop
 
 // prop is what Go types cannot say about a property.
@@ -38,8 +36,6 @@ type prop struct {
 	enum     []string
 	def      any // default; nil means none
 	min, max *float64
-	types    []string // several JSON types, for a property of type any
-	example  any
 }
 
 // num makes a bound.
@@ -61,7 +57,7 @@ func add[In, Out any](s *Server, category string, t tool, f func(context.Context
 		Meta: mcp.Meta{"category": category, "tags": t.tags},
 		Annotations: &mcp.ToolAnnotations{
 			ReadOnlyHint:    t.effect == reads,
-			IdempotentHint:  t.effect == reads || t.effect == sets,
+			IdempotentHint:  t.effect == reads,
 			DestructiveHint: new(t.effect == destroys),
 			OpenWorldHint:   &no,
 		},
@@ -97,12 +93,8 @@ func plain(s *jsonschema.Schema) {
 
 // find returns the property at path, which must exist.
 func find(s *jsonschema.Schema, path string) *jsonschema.Schema {
-	for step := range strings.SplitSeq(path, ".") {
-		name, items := strings.CutSuffix(step, "[]")
+	for name := range strings.SplitSeq(path, ".") {
 		s = s.Properties[name]
-		if items {
-			s = s.Items
-		}
 	}
 	return s
 }
@@ -113,12 +105,6 @@ func (p prop) apply(s *jsonschema.Schema) {
 	}
 	if p.def != nil {
 		s.Default = mustJSON(p.def)
-	}
-	if p.types != nil {
-		s.Type, s.Types = "", p.types
-	}
-	if p.example != nil {
-		s.Examples = append(s.Examples, p.example)
 	}
 	s.Minimum, s.Maximum = p.min, p.max
 }
