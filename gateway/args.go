@@ -41,7 +41,7 @@ func (a *args) read(raw json.RawMessage, keys []string) {
 		if slices.Contains(keys, key) {
 			continue
 		}
-		a.fail(fmt.Sprintf("unknown %s %q%s", strings.TrimSuffix(a.group(), "s"), key, didYouMean(key, keys)), a.usage(keys))
+		a.fail(fmt.Sprintf("unknown %s %q%s", strings.TrimSuffix(a.group(), "s"), excerptText(key), didYouMean(key, keys)), a.usage(keys))
 		return
 	}
 }
@@ -119,13 +119,16 @@ func (a *args) required(key, hint string) string {
 	if strings.TrimSpace(s) == "" {
 		a.fail(key+" is missing", hint)
 	}
+	if len(s) > maxToolName {
+		a.fail(fmt.Sprintf("%s: %d bytes are too many, at most %d", key, len(s), maxToolName), "give the tool's id, as search_tools shows it")
+	}
 	return s
 }
 
 func (a *args) oneOf(key string, values ...string) string {
 	s := a.text(key)
 	if s != "" && !slices.Contains(values, s) {
-		a.fail(fmt.Sprintf("%s%s: unknown value %q%s", a.prefix, key, s, didYouMean(s, values)),
+		a.fail(fmt.Sprintf("%s%s: unknown value %q%s", a.prefix, key, excerptText(s), didYouMean(s, values)),
 			"it is one of "+join(values))
 		return ""
 	}
@@ -161,7 +164,7 @@ func (a *args) integer(key string, s span) int {
 		return s.otherwise
 	}
 	if f < float64(s.min) || f > float64(s.max) {
-		a.fail(fmt.Sprintf("%s%s: %s is out of range", a.prefix, key, raw), key+" is "+s.String())
+		a.fail(fmt.Sprintf("%s%s: %s is out of range", a.prefix, key, excerpt(raw)), key+" is "+s.String())
 		return s.otherwise
 	}
 	return int(f)
@@ -175,7 +178,7 @@ func (a *args) share(key string) *float64 {
 	}
 	var f float64
 	if err := json.Unmarshal(raw, &f); err != nil || f < 0 || f > 1 {
-		a.fail(fmt.Sprintf("%s%s: %s is out of range", a.prefix, key, raw), key+" is 0 to 1")
+		a.fail(fmt.Sprintf("%s%s: %s is out of range", a.prefix, key, excerpt(raw)), key+" is 0 to 1")
 		return nil
 	}
 	return &f
@@ -190,6 +193,16 @@ func (a *args) list(key string) []string {
 	if err := json.Unmarshal(raw, &values); err != nil {
 		a.wrongType(key, wanted["array"], raw)
 		return nil
+	}
+	if len(values) > maxValues {
+		a.fail(fmt.Sprintf("%s%s: %d values are too many", a.prefix, key, len(values)), fmt.Sprintf("give at most %d", maxValues))
+		return nil
+	}
+	for _, v := range values {
+		if len(v) > maxValue {
+			a.fail(fmt.Sprintf("%s%s: %q is too long", a.prefix, key, cut(v, 60)), fmt.Sprintf("a value has at most %d bytes", maxValue))
+			return nil
+		}
 	}
 	return values
 }
@@ -215,10 +228,5 @@ func withArticle(kind string) string {
 
 // excerpt shows the start of a value.
 func excerpt(raw json.RawMessage) string {
-	const most = 60
-	r := []rune(string(raw))
-	if len(r) <= most {
-		return string(raw)
-	}
-	return string(r[:most]) + "…"
+	return cut(string(raw[:min(len(raw), 400)]), 60)
 }

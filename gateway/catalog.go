@@ -52,6 +52,10 @@ func (g *Gateway) Sync(ctx context.Context, server string, l upstream.Listing) (
 			warnings = append(warnings, fmt.Sprintf("tool %d of server %s left out: %v", i+1, server, err))
 			continue
 		}
+		bound(&t)
+		for _, w := range t.Warnings {
+			warnings = append(warnings, fmt.Sprintf("tool %s: %s", shownName(&t), w))
+		}
 		settings.apply(&t)
 		tools = append(tools, t)
 	}
@@ -65,7 +69,8 @@ func (g *Gateway) Sync(ctx context.Context, server string, l upstream.Listing) (
 			warnings = append(warnings, fmt.Sprintf("server %s has no tool %q, which the configuration overrides", server, name))
 		}
 	}
-	diff.Warnings = append(append(warnings, l.Warnings...), diff.Warnings...)
+	all := append(append(warnings, l.Warnings...), diff.Warnings...)
+	diff.Warnings = fewest(cutAll(all, 2*maxReason, len(all)), maxWarnings)
 	g.log.Info("catalog changed", "server", server, "added", len(diff.Added), "changed", len(diff.Changed),
 		"removed", len(diff.Removed), "unchanged", diff.Unchanged, "warnings", len(diff.Warnings))
 	return diff, nil

@@ -76,9 +76,10 @@ func (g *Gateway) describeTool(ctx context.Context, raw json.RawMessage, _ calle
 			return nil, fmt.Errorf("describe_tool %s: similar tools: %w", out.Qualified, err)
 		}
 		for _, n := range near {
-			out.Similar = append(out.Similar, n.Tool.QualifiedName())
+			out.Similar = append(out.Similar, shownName(&n.Tool))
 		}
 	}
+	out.fit()
 	return newAnswer(out)
 }
 

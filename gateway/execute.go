@@ -74,7 +74,7 @@ func (g *Gateway) prepare(ctx context.Context, raw json.RawMessage) (*execution,
 	if err != nil {
 		return nil, err
 	}
-	x.hit, x.name = hit, hit.Tool.QualifiedName()
+	x.hit, x.name = hit, shownName(&hit.Tool)
 	x.timeout = g.timeout(hit.Tool.Server, ms)
 	if why := hit.Tool.Inexecutable; why != "" {
 		return nil, &callError{

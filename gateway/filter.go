@@ -33,12 +33,12 @@ func (g *Gateway) readFilters(a *args) filters {
 	f.ExcludeTags = in.list("exclude_tags")
 	f.Servers = in.list("servers")
 	f.Categories = in.list("categories")
-	if one := in.text("category"); one != "" {
+	if one := in.short("category"); one != "" {
 		f.Categories = append(f.Categories, one)
 	}
 	f.Visibility = in.list("visibility")
 	f.Teams = in.list("teams")
-	f.DescriptionContains = in.text("description_contains")
+	f.DescriptionContains = in.short("description_contains")
 	f.HasExamples = in.flag("has_examples", false)
 	if kind := in.oneOf("integration_type", "REST", "MCP", "any"); kind != "any" {
 		f.Integration = kind
@@ -47,6 +47,16 @@ func (g *Gateway) readFilters(a *args) filters {
 	f.given = restricts(f.Filter)
 	f.Scope = g.opts.Scope
 	return f
+}
+
+// short is text of at most maxValue bytes.
+func (a *args) short(key string) string {
+	s := a.text(key)
+	if len(s) > maxValue {
+		a.fail(fmt.Sprintf("%s%s: %d bytes are too many", a.prefix, key, len(s)), fmt.Sprintf("it has at most %d bytes", maxValue))
+		return ""
+	}
+	return s
 }
 
 func (a *args) pattern(key string) *regexp.Regexp {
@@ -79,16 +89,29 @@ func (g *Gateway) emptyHint(f filters) string {
 		return "there are no tools yet; servers may still be starting"
 	}
 	var unknown []string
+	more := 0 // unknown ones that are not named
 	for _, group := range []struct {
 		what   string
 		given  []string
 		counts []index.CategoryCount
 	}{{"server", f.Servers, servers}, {"tag", f.Tags, tags}, {"category", f.Categories, categories}} {
+		names := countNames(group.counts)
+		known := map[string]bool{}
+		for _, name := range names {
+			known[strings.ToLower(name)] = true
+		}
 		for _, value := range group.given {
-			if known := countNames(group.counts); !containsFold(known, value) {
-				unknown = append(unknown, fmt.Sprintf("no tool has %s %q%s", group.what, value, strings.TrimSuffix(didYouMean(value, known), "?")))
+			switch {
+			case known[strings.ToLower(value)] || containsFold(names, value):
+			case len(unknown) < maxUnknown:
+				unknown = append(unknown, fmt.Sprintf("no tool has %s %q%s", group.what, cut(value, maxLabel), strings.TrimSuffix(didYouMean(value, names), "?")))
+			default:
+				more++
 			}
 		}
+	}
+	if more > 0 {
+		unknown = append(unknown, fmt.Sprintf("nor %d more values", more))
 	}
 	if len(unknown) > 0 {
 		return strings.Join(unknown, "; ") + "; get_tool_categories with include_servers lists what there is"

@@ -197,7 +197,7 @@ func (g *Gateway) answer(ctx context.Context, tool string, args json.RawMessage,
 	if !ok {
 		names := metaToolNames()
 		return nil, &callError{
-			msg:  fmt.Sprintf("unknown meta-tool %q%s", tool, didYouMean(tool, names)),
+			msg:  fmt.Sprintf("unknown meta-tool %q%s", excerptText(tool), didYouMean(tool, names)),
 			hint: "the meta-tools are " + join(names),
 		}
 	}

@@ -52,25 +52,24 @@ func qualifiedNames(hits []index.Hit, n int) []string {
 		if i == n {
 			return append(names, fmt.Sprintf("and %d more", len(hits)-n))
 		}
-		names = append(names, h.Tool.QualifiedName())
+		names = append(names, shownName(&h.Tool))
 	}
 	return names
 }
 
 // excerptText keeps messages readable when a name is not.
 func excerptText(s string) string {
-	const most = 200
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
+	return cut(s, 201)
 }
 
 type categoriesAnswer struct {
-	Categories []count `json:"categories"`
-	Total      int     `json:"total_tools"`
-	Tags       []count `json:"tags,omitempty"`
-	Servers    []count `json:"servers,omitempty"`
+	Categories     []count `json:"categories"`
+	MoreCategories int     `json:"more_categories,omitempty"` // that are not listed
+	Total          int     `json:"total_tools"`
+	Tags           []count `json:"tags,omitempty"`
+	MoreTags       int     `json:"more_tags,omitempty"`
+	Servers        []count `json:"servers,omitempty"`
+	MoreServers    int     `json:"more_servers,omitempty"`
 }
 
 type count struct {
@@ -87,25 +86,29 @@ func (g *Gateway) toolCategories(_ context.Context, raw json.RawMessage, _ calle
 		return nil, err
 	}
 	categories, tags, servers, total := g.ix.Categories(index.Filter{Scope: g.opts.Scope})
-	out := categoriesAnswer{Categories: counts(categories), Total: total}
+	out := categoriesAnswer{Total: total}
+	out.Categories, out.MoreCategories = counts(categories, maxLabel)
 	if withTags {
-		out.Tags = counts(tags)
+		out.Tags, out.MoreTags = counts(tags, maxLabel)
 	}
 	if withServers {
-		out.Servers = counts(servers)
+		out.Servers, out.MoreServers = counts(servers, maxShownServer)
 		for i := range out.Servers {
-			out.Servers[i].Description = g.serverDescription(out.Servers[i].Name)
+			out.Servers[i].Description = cut(g.serverDescription(servers[i].Name), maxReason)
 		}
 	}
 	return newAnswer(out)
 }
 
-func counts(in []index.CategoryCount) []count {
-	out := make([]count, len(in))
-	for i, c := range in {
-		out[i] = count{Name: c.Name, Count: c.Count, Description: c.Description}
+// counts are the first maxCounted of in, the most frequent, with names of at
+// most that length, and how many more there are.
+func counts(in []index.CategoryCount, most int) (out []count, more int) {
+	n := min(len(in), maxCounted)
+	out = make([]count, n)
+	for i, c := range in[:n] {
+		out[i] = count{Name: cut(c.Name, most), Count: c.Count, Description: c.Description}
 	}
-	return out
+	return out, len(in) - n
 }
 
 type similarAnswer struct {
@@ -135,10 +138,11 @@ func (g *Gateway) similarTools(ctx context.Context, raw json.RawMessage, _ calle
 	if err != nil {
 		return nil, fmt.Errorf("get_similar_tools %s: %w", hit.Tool.QualifiedName(), err)
 	}
-	out := similarAnswer{Reference: hit.Tool.QualifiedName(), Similar: make([]similarRow, len(near))}
+	out := similarAnswer{Reference: shownName(&hit.Tool), Similar: make([]similarRow, len(near))}
 	for i, n := range near {
 		out.Similar[i] = similarRow{
-			Name: n.Tool.QualifiedName(), Similarity: math.Round(n.Score*1e4) / 1e4, Reason: n.Reason, Also: n.Homes,
+			Name: shownName(&n.Tool), Similarity: math.Round(n.Score*1e4) / 1e4, Reason: cut(n.Reason, maxReason),
+			Also: cutAll(n.Homes, maxShownServer+1+maxShownName, maxHomes),
 		}
 	}
 	return newAnswer(out)

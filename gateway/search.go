@@ -26,6 +26,8 @@ type row struct {
 	Inexecutable  string          `json:"not_executable,omitempty"`
 	InputSchema   json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema  json.RawMessage `json:"output_schema,omitempty"`
+
+	SchemasOmitted string `json:"schemas_omitted,omitempty"` // why they are
 }
 
 // maxDescription is the length of a row's description in characters.
@@ -95,7 +97,7 @@ func metadataOf(res *index.Results, text string) searchMetadata {
 	}
 	m := searchMetadata{
 		Model: res.Model, SearchType: string(res.Mode), LowerBound: res.TotalIsLowerBound,
-		Degraded: res.Degraded, Reason: res.Reason,
+		Degraded: res.Degraded, Reason: cut(res.Reason, maxReason),
 	}
 	if res.Degraded {
 		m.Requested = string(res.Requested)
@@ -128,12 +130,13 @@ type rowOptions struct{ scores, schemas, metrics, created bool }
 
 func (g *Gateway) rows(hits []index.Hit, o rowOptions) ([]row, error) {
 	rows := make([]row, 0, len(hits))
+	schemaBytes := maxSchemaBytes // left for the schemas
 	for _, h := range hits {
 		r := row{
-			ID: h.ID, Name: h.Tool.Name, QualifiedName: h.Tool.QualifiedName(),
+			ID: h.ID, Name: cut(h.Tool.Name, maxShownName), QualifiedName: shownName(&h.Tool),
 			Description: shortened(h.Tool.Description, maxDescription),
-			Tags:        h.Tool.Tags, Server: h.Tool.Server, Category: h.Category,
-			Inexecutable: h.Tool.Inexecutable,
+			Tags:        cutAll(h.Tool.Tags, maxLabel, 2*maxLabels), Server: cut(h.Tool.Server, maxShownServer),
+			Category: cut(h.Category, maxLabel), Inexecutable: cut(h.Tool.Inexecutable, maxReason),
 		}
 		if o.scores {
 			score := math.Round(h.Score*1e4) / 1e4
@@ -150,7 +153,12 @@ func (g *Gateway) rows(hits []index.Hit, o rowOptions) ([]row, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.InputSchema, r.OutputSchema = obj.input, obj.OutputSchema
+			if size := len(obj.input) + len(obj.OutputSchema); size <= schemaBytes {
+				r.InputSchema, r.OutputSchema = obj.input, obj.OutputSchema
+				schemaBytes -= size
+			} else {
+				r.SchemasOmitted = fmt.Sprintf("%d KB, too much for this reply; describe_tool shows them", (size+1023)>>10)
+			}
 		}
 		rows = append(rows, r)
 	}

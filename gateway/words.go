@@ -52,6 +52,7 @@ var lineBreaks = regexp.MustCompile(`[ \t\r]*\n\s*`)
 // without one at a line's end, else at a word's. Indentation and empty lines
 // go in any case.
 func shortened(s string, most int) string {
+	s = s[:min(len(s), 64*most)] // what lies behind is never shown
 	s = lineBreaks.ReplaceAllString(strings.TrimSpace(s), "\n")
 	if utf8.RuneCountInString(s) <= most {
 		return s
