@@ -5,18 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// handshake is the newest protocol version that begins with initialize.
-const handshake = "2025-11-25"
-
-// stateless is the first protocol version that begins with server/discover.
-const stateless = "2026-07-28"
 
 // closeGrace is how long a session may take to say goodbye.
 const closeGrace = 2 * time.Second
@@ -25,8 +20,9 @@ var errNotNeeded = errors.New("connection no longer needed")
 
 // A link is one transport's way to a server, under an SDK session.
 type link interface {
-	stop()      // ends it at once and waits until it is gone
-	err() error // why it ended, nil while unknown
+	stop()         // ends it at once and waits until it is gone
+	err() error    // why it ended, nil while unknown
+	certain() bool // the server does not know server/discover, as far as can be told
 }
 
 // A conn is one session with a server.
@@ -57,63 +53,56 @@ type dialer struct {
 	connectTimeout  time.Duration
 	discoverTimeout time.Duration
 	listenPause     time.Duration
-}
-
-// An era is what is known of the protocol that a server speaks.
-type era struct {
-	transport string // the one that worked, "" if none did
-	version   string // to ask for, "" for the newest
-	server    string // name and version of the server it was learnt from
+	start           func(Spec, *slog.Logger) (*process, error)
 }
 
 // dial connects in the way that e remembers, else in every way that the Spec
 // allows, newest first.
-func (d dialer) dial(ctx context.Context, e era) (*conn, error) {
+func (d dialer) dial(ctx context.Context, e Era) (*conn, error) {
 	transports, err := d.spec.transports()
 	if err != nil {
 		return nil, err
 	}
-	if e.transport != "" {
-		transports = []string{e.transport}
+	if slices.Contains(transports, e.Transport) {
+		transports = []string{e.Transport}
 	}
-	c, err := d.dialTransport(ctx, transports[0], e.version)
+	c, err := d.dialTransport(ctx, transports[0], e.Version)
 	var wrong *wrongTransportError
 	if len(transports) == 1 || !errors.As(err, &wrong) {
 		return c, err
 	}
-	c, sseErr := d.dialTransport(ctx, transports[1], e.version)
+	c, sseErr := d.dialTransport(ctx, transports[1], e.Version)
 	if sseErr != nil {
 		return nil, fmt.Errorf("%w; as legacy SSE: %w", err, sseErr)
 	}
 	return c, nil
 }
 
-// dialTransport tries the newest protocol, then the handshake by itself:
-// some servers end, or never answer again, on server/discover.
+// dialTransport begins with version and goes on with what the attempt before
+// was told: some servers end, or never answer again, on server/discover, and
+// some refuse initialize.
 func (d dialer) dialTransport(ctx context.Context, transport, version string) (*conn, error) {
-	if transport == "sse" || version != "" {
+	if transport == "sse" {
 		return d.attempt(ctx, transport, handshake)
 	}
-	c, err := d.attempt(ctx, transport, "")
-	var again *otherEraError
-	if errors.As(err, &again) {
-		return d.attempt(ctx, transport, handshake)
+	for tried := []string{}; ; {
+		c, err := d.attempt(ctx, transport, version)
+		var again *otherEraError
+		if tried = append(tried, version); !errors.As(err, &again) || slices.Contains(tried, again.version) {
+			return c, err
+		}
+		d.log.Debug("connecting again in the other era", "version", again.version, "error", err)
+		version = again.version
 	}
-	return c, err
 }
-
-// An otherEraError says that a server may answer when it is met with
-// initialize.
-type otherEraError struct{ error }
-
-func (e *otherEraError) Unwrap() error { return e.error }
 
 // A wrongTransportError says that a URL does not serve streamable HTTP.
 type wrongTransportError struct{ error }
 
 func (e *wrongTransportError) Unwrap() error { return e.error }
 
-// attempt opens one session. version is "" for the newest.
+// attempt opens one session. version is handshake, stateless, or "" to find
+// out which it is.
 func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, error) {
 	changed := make(chan struct{}, 1)
 	signal := func() {
@@ -128,10 +117,15 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 	}
 	// The SDK ties a session of legacy SSE to the context it is opened with.
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	d.discoverTimeout = min(d.discoverTimeout, d.connectTimeout/2)
+	newest := version
+	if version == stateless {
+		newest, d.discoverTimeout = "", 0
+	}
 	var t mcp.Transport
 	switch transport {
 	case "stdio":
-		proc, err := startProcess(d.spec, d.log)
+		proc, err := d.start(d.spec, d.log)
 		if err != nil {
 			c.cancel(err)
 			return nil, err
@@ -150,7 +144,11 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
 	})
 	if err := c.open(ctx, d, func() (err error) {
-		c.session, err = client.Connect(c.ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		options := &mcp.ClientSessionOptions{ProtocolVersion: newest}
+		c.session, err = client.Connect(c.ctx, t, options)
+		if l, ok := c.link.(*stdioLink); ok && err != nil && l.probe.late() {
+			c.session, err = client.Connect(c.ctx, t, options)
+		}
 		return err
 	}); err != nil {
 		return nil, err
@@ -161,7 +159,7 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 
 // open runs connect with the deadline of d and cleans up when it fails.
 func (c *conn) open(ctx context.Context, d dialer, connect func() error) error {
-	slow := fmt.Errorf("no answer within %v", d.connectTimeout)
+	slow := fmt.Errorf("no answer within %v, which start_timeout can raise", d.connectTimeout)
 	timer := time.AfterFunc(d.connectTimeout, func() { c.cancel(slow); c.link.stop() })
 	unhook := context.AfterFunc(ctx, func() { c.cancel(ctx.Err()); c.link.stop() })
 	err := connect()
@@ -171,7 +169,11 @@ func (c *conn) open(ctx context.Context, d dialer, connect func() error) error {
 			c.session.Close()
 		}
 		c.link.stop()
-		return context.Cause(c.ctx)
+		err = context.Cause(c.ctx)
+		if l, ok := c.link.(*stdioLink); ok && wanted && l.probe.silent() {
+			return &otherEraError{err, handshake}
+		}
+		return err
 	}
 	if err == nil {
 		return nil
@@ -190,8 +192,9 @@ func classify(l link, err error) error {
 	switch l := l.(type) {
 	case *stdioLink:
 		if l.refusedDiscover() {
-			return &otherEraError{err}
+			return &otherEraError{err, handshake}
 		}
+		return l.probe.classify(err)
 	case *httpLink:
 		return l.classify(err)
 	}

@@ -25,6 +25,8 @@ type eventStream struct {
 	drop bool // pass no answers and no event ids
 	bare bool // pass endpoints and messages and nothing else: legacy SSE
 
+	discovered func(*exchange, *jsonrpc.Response) // told of the answer to server/discover
+
 	out  []byte // not yet read
 	err  error  // what comes after out
 	over bool   // the answer to the call was seen
@@ -70,6 +72,10 @@ func (s *eventStream) next() {
 		}
 		if err != nil {
 			s.err = err
+			if s.discovered != nil && !s.over && s.x.silent() {
+				s.unanswered()
+				return
+			}
 		}
 		if len(line) == 0 {
 			break
@@ -140,6 +146,9 @@ func (s *eventStream) message(data []byte) []byte {
 		s.fail = s.fail || r.Error != nil
 		return nil
 	}
+	if answer && s.discovered != nil && r.ID == s.x.call.ID {
+		s.discovered(s.x, r)
+	}
 	if m = s.tap.incoming(m); m == nil {
 		return nil
 	}
@@ -152,6 +161,18 @@ func (s *eventStream) message(data []byte) []byte {
 		return nil
 	}
 	return text
+}
+
+// unanswered ends a stream that should have answered server/discover.
+func (s *eventStream) unanswered() {
+	s.discovered(s.x, nil)
+	s.err = io.EOF
+	text, err := jsonrpc.EncodeMessage(notSupported(s.x.call.ID))
+	if err != nil {
+		s.err = err
+		return
+	}
+	s.emit(nil, text)
 }
 
 // finish lets the stream run out for a moment, whatever becomes of the call.

@@ -51,6 +51,9 @@ type httpLink struct {
 
 	initStatus atomic.Int32 // HTTP status of the answer to initialize
 	undialled  atomic.Bool  // the last request did not reach the server
+	refused    atomic.Bool  // server/discover was answered by an error
+	unclear    atomic.Bool  // server/discover failed in a way that tells nothing of the era
+	final      atomic.Bool  // cause is one that no other era mends
 
 	mu    sync.Mutex // guards cause
 	cause error
@@ -95,13 +98,27 @@ func (l *httpLink) ended(err error) {
 	}
 }
 
+// certain implements link.
+func (l *httpLink) certain() bool { return !l.unclear.Load() }
+
+// giveUp ends the attempt to connect for a reason that initialize would meet
+// again, or hide.
+func (l *httpLink) giveUp(err error) {
+	l.ended(err)
+	l.final.Store(true)
+}
+
 // classify says what an unsuccessful connection is worth trying next.
 func (l *httpLink) classify(err error) error {
 	switch status := l.initStatus.Load(); {
+	case l.final.Load():
+		return err
+	case !l.refused.Load() && refusesHandshake(err):
+		return &otherEraError{err, stateless}
 	case status == http.StatusBadRequest, status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
 		return &wrongTransportError{err}
 	case status == 0 && !l.undialled.Load():
-		return &otherEraError{err}
+		return &otherEraError{err, handshake}
 	}
 	return err
 }
@@ -112,9 +129,14 @@ type exchange struct {
 	method string           // of the message it carries, "" if it carries none
 	call   *jsonrpc.Request // the message, if it is a call
 	sink   *sink
+	ctx    context.Context // of the request that is sent
 	cancel context.CancelCauseFunc
-	detach func() // unties the exchange from the SDK's context
+	detach func()      // unties the exchange from the SDK's context
+	timer  *time.Timer // until the answer, or until its head
 }
+
+// silent reports whether the exchange ended as no answer came in time.
+func (x *exchange) silent() bool { return context.Cause(x.ctx) == errSilent }
 
 // RoundTrip implements http.RoundTripper.
 func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -122,9 +144,14 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	timer := l.limit(x)
+	if err := l.err(); err != nil && x.method == "initialize" {
+		x.cancel(err)
+		return nil, err
+	}
+	l.limit(x)
 	resp, err := l.base.RoundTrip(out)
-	if timer != nil && !timer.Stop() {
+	whole := x.method == "server/discover" && err == nil // its body may stall as well
+	if x.timer != nil && !whole && !x.timer.Stop() {
 		if err == nil {
 			resp.Body.Close()
 		}
@@ -156,6 +183,7 @@ func (l *httpLink) prepare(req *http.Request) (*exchange, *http.Request, error) 
 		x.sink, _ = req.Context().Value(sinkKey{}).(*sink)
 	}
 	ctx := x.tie(req.Context(), l.ctx)
+	x.ctx = ctx
 	if x.sink != nil && req.Method == http.MethodPost {
 		s := x.sink
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -230,25 +258,46 @@ func (x *exchange) tie(ctx, link context.Context) context.Context {
 
 // limit starts the clock for requests whose answer the SDK would wait for
 // without end.
-func (l *httpLink) limit(x *exchange) *time.Timer {
+func (l *httpLink) limit(x *exchange) {
 	var d time.Duration
 	switch {
 	case x.method == "server/discover":
-		d = l.patience
+		if d = l.patience; d <= 0 {
+			return
+		}
 	case x.method == "subscriptions/listen", x.req.Method == http.MethodGet:
 		d = headerTimeout
 	case x.req.Method == http.MethodDelete:
 		d = goodbyeTimeout
 	default:
-		return nil
+		return
 	}
-	return time.AfterFunc(d, func() { x.cancel(errSilent) })
+	x.timer = time.AfterFunc(d, func() { x.cancel(errSilent) })
+}
+
+// discovered takes note of the answer to server/discover, nil for none.
+func (l *httpLink) discovered(x *exchange, r *jsonrpc.Response) {
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	if r == nil {
+		l.unclear.Store(true)
+		return
+	}
+	l.refused.Store(r.Error != nil)
+	if err := noCommonVersion(r); err != nil {
+		l.giveUp(err)
+	}
 }
 
 // failed answers for a request that got no answer.
 func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
+	if x.silent() {
+		err = errSilent
+	}
 	switch {
 	case x.method == "server/discover" && err == errSilent:
+		l.discovered(x, nil)
 		return l.respond(x, notSupported(x.call.ID))
 	case x.method == "subscriptions/listen" && err == errSilent:
 		return l.respond(x, errorResponse(x.call.ID, err.Error()))
@@ -301,9 +350,19 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 	case good && kind == "text/event-stream":
 		events := newEventStream(l.tap, x, resp.Body)
 		events.bare = l.legacy
+		if x.method == "server/discover" {
+			events.discovered = l.discovered
+		}
 		resp.Body = events
 		return resp, nil
-	case resp.StatusCode == http.StatusTemporaryRedirect, resp.StatusCode == http.StatusPermanentRedirect:
+	case x.method == "subscriptions/listen" && !isRedirect(resp):
+		// Some servers answer with JSON that never ends. Changes are seen at
+		// the next listing then.
+		defer x.cancel(nil)
+		resp.Body.Close()
+		l.tap.log.Debug("the server gives no stream of changes", "status", resp.Status, "type", kind)
+		return l.respond(x, errorResponse(x.call.ID, "no stream of changes"))
+	case isRedirect(resp):
 		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, maxMessage), body: resp.Body, x: x}
 		return resp, nil
 	case l.legacy:
@@ -340,14 +399,21 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 		m, err = jsonrpc.DecodeMessage(data)
 	}
 	r, ok := m.(*jsonrpc.Response)
-	if err == nil && ok && r.ID == x.call.ID {
+	opening := x.method == "server/discover" || x.method == "initialize"
+	if err == nil && ok && opening && r.Error != nil && !r.ID.IsValid() {
+		r.ID = x.call.ID // of a request that the server did not look into
+	}
+	if x.method == "server/discover" {
+		l.judge(x, resp.StatusCode, r)
+	}
+	if err == nil && ok && r.ID == x.call.ID && !l.final.Load() {
 		if resp.StatusCode >= 300 && r.Error == nil {
 			r.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: resp.Status}
 		}
 		return l.pass(x, resp, l.tap.incoming(r))
 	}
 	switch {
-	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+	case turnedAway(resp.StatusCode):
 		err = fmt.Errorf("HTTP %s%s: check the headers configured for it", resp.Status, excerpt(data))
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		err = fmt.Errorf("HTTP %s to %s: use that as url if you trust it", resp.Status, resp.Header.Get("Location"))
@@ -356,8 +422,11 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 	case err == nil || !errors.Is(err, ErrTooLarge):
 		err = fmt.Errorf("the answer is not of MCP (%s)%s", resp.Header.Get("Content-Type"), excerpt(data))
 	}
-	if x.method == "initialize" {
+	switch {
+	case x.method == "initialize":
 		l.ended(err)
+	case x.method == "server/discover" && turnedAway(resp.StatusCode):
+		l.giveUp(err)
 	}
 	if l.sessionGone(x, resp) {
 		err = fmt.Errorf("%w: the server no longer knows the session: %w", ErrGone, err)
@@ -367,6 +436,27 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 		x.sink.fail(err)
 	}
 	return l.respond(x, errorResponse(x.call.ID, err.Error()))
+}
+
+// judge takes note of the whole answer to server/discover. A server that is
+// overloaded or failing has not said what it knows.
+func (l *httpLink) judge(x *exchange, status int, r *jsonrpc.Response) {
+	switch {
+	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+		r = nil
+	case r == nil && status >= 400:
+		r = notSupported(x.call.ID) // in words of its own
+	}
+	l.discovered(x, r)
+}
+
+// turnedAway reports a status that asks for other credentials.
+func turnedAway(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
+func isRedirect(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusTemporaryRedirect || resp.StatusCode == http.StatusPermanentRedirect
 }
 
 // pass encodes m as the body of the server's own answer, to keep its headers.

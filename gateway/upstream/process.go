@@ -25,8 +25,8 @@ const (
 type process struct {
 	cmd    *exec.Cmd
 	group  group
-	stdin  *os.File
-	stdout *os.File
+	stdin  io.WriteCloser
+	stdout io.ReadCloser
 	exited chan struct{} // closed once the server itself has ended
 	heard  chan struct{} // closed at the end of stderr
 	errs   *os.File

@@ -20,7 +20,14 @@ func (g *group) started(cmd *exec.Cmd) error {
 	return nil
 }
 
-// Signalling a group that is gone is no error worth telling.
-func (g *group) terminate() { _ = syscall.Kill(-g.pid, syscall.SIGTERM) }
-func (g *group) kill()      { _ = syscall.Kill(-g.pid, syscall.SIGKILL) }
+func (g *group) terminate() { g.signal(syscall.SIGTERM) }
+func (g *group) kill()      { g.signal(syscall.SIGKILL) }
 func (g *group) close()     {}
+
+// signal signals a group that was started: 0 would be our own. That it is
+// gone is no error worth telling.
+func (g *group) signal(s syscall.Signal) {
+	if g.pid > 0 {
+		_ = syscall.Kill(-g.pid, s)
+	}
+}

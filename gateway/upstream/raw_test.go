@@ -62,8 +62,6 @@ type rawServer struct {
 	Pages    [][]string // instead of Tools
 	Repeat   bool       // tools/list gives the same cursor for ever
 	Discover string     // "exit" or "silent" instead of answering server/discover
-	Legacy   string     // version for initialize, if not Version
-	Late     string     // file that does not exist while server/discover is answered late
 	Start    string     // "exit", "silent", "garbage", "babble" at start
 	TTL      int        // ttlMs of tools/list
 	NoList   bool       // tools/list is not known
@@ -128,21 +126,13 @@ func (r *rawServer) handle(ctx context.Context, line []byte, send func(string)) 
 		case r.Discover == "exit":
 			os.Exit(3)
 		case r.Discover == "silent":
-		case r.Late != "" && os.Mkdir(r.Late, 0o700) == nil:
-			pause(ctx, 1500*time.Millisecond)
-			r.handle(ctx, line, send)
 		case r.Version < stateless:
 			refuse(-32601, "method not found")
 		default:
 			reply(fmt.Sprintf(`{"supportedVersions":[%q],"capabilities":%s,"instructions":"raw","_meta":{"io.modelcontextprotocol/serverInfo":{"name":%q,"version":"1"}}}`, r.Version, capabilities, r.Name))
 		}
 	case "initialize":
-		version := r.Version
-		if r.Legacy != "" {
-			version = r.Legacy
-			pause(ctx, time.Second)
-		}
-		reply(fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":%q,"version":"1"},"instructions":"raw"}`, version, capabilities, r.Name))
+		reply(fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":%q,"version":"1"},"instructions":"raw"}`, r.Version, capabilities, r.Name))
 	case "tools/list":
 		if r.NoList {
 			refuse(-32601, "method not found")

@@ -90,7 +90,7 @@ func (s *server) run(ctx context.Context) {
 	}
 	pauses := backoff.NewExponentialBackOff()
 	pauses.Multiplier = 2
-	var known era
+	known := s.o.Memory.Recall(s.spec.Name, s.spec.Source())
 	for ctx.Err() == nil {
 		lasted, err := s.once(ctx, &known)
 		if ctx.Err() != nil {
@@ -135,7 +135,7 @@ func (s *server) set(change func()) {
 
 // once connects, lists, and watches until the connection is lost. It returns
 // how long the server was ready.
-func (s *server) once(ctx context.Context, known *era) (time.Duration, error) {
+func (s *server) once(ctx context.Context, known *Era) (time.Duration, error) {
 	s.set(func() { s.st.State, s.st.RetryAt, s.attempts = Connecting, time.Time{}, s.attempts+1 })
 	c, fresh, err := s.connect(ctx, known)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *server) once(ctx context.Context, known *era) (time.Duration, error) {
 }
 
 // connect returns a connection whose tools have been listed.
-func (s *server) connect(ctx context.Context, known *era) (*conn, time.Duration, error) {
+func (s *server) connect(ctx context.Context, known *Era) (*conn, time.Duration, error) {
 	select {
 	case s.starts <- struct{}{}:
 	case <-ctx.Done():
@@ -171,10 +171,11 @@ func (s *server) connect(ctx context.Context, known *era) (*conn, time.Duration,
 	d := dialer{
 		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
 		connectTimeout: orDuration(s.spec.StartTimeout, s.o.ConnectTimeout), discoverTimeout: s.o.DiscoverTimeout,
-		listenPause: s.o.listenPause,
+		listenPause: s.o.listenPause, start: startProcess,
 	}
 	c, err := d.dial(ctx, *known)
 	if err != nil {
+		known.Version = "" // what it was before need not be what keeps it away
 		return nil, 0, err
 	}
 	s.learn(c, known)
@@ -188,14 +189,19 @@ func (s *server) connect(ctx context.Context, known *era) (*conn, time.Duration,
 
 // learn remembers what worked, so that the next connection tries only that.
 // A server that has another version since may speak a newer protocol, and one
-// that was only slow to answer server/discover does.
-func (s *server) learn(c *conn, known *era) {
-	now := era{transport: c.transport, server: c.peer()}
-	slow, _ := c.link.(*stdioLink)
-	if c.version() < stateless && (known.server == "" || known.server == now.server) && (slow == nil || !slow.knowsDiscover()) {
-		now.version = handshake
+// that was only slow or unable to answer server/discover does.
+func (s *server) learn(c *conn, known *Era) {
+	was, now := *known, Era{Transport: c.transport, Server: c.peer()}
+	switch same := was.Server == "" || was.Server == now.Server; {
+	case c.version() >= stateless:
+		now.Version = stateless
+	case same && c.link.certain():
+		now.Version = handshake
 	}
 	*known = now
+	if now != was {
+		s.o.Memory.Remember(s.spec.Name, s.spec.Source(), now)
+	}
 	s.set(func() {
 		s.st.Transport, s.st.Protocol, s.st.Server = c.transport, c.version(), c.peer()
 	})

@@ -20,11 +20,15 @@ type Options struct {
 	// take its time, which only that server's next list waits for.
 	OnList func(ctx context.Context, server string, l Listing)
 
+	// Memory keeps which protocol each server speaks for the next process;
+	// nil forgets.
+	Memory Memory
+
 	Logger          *slog.Logger        // nil discards
 	Client          *mcp.Implementation // what we call ourselves; nil means tooldex
 	DefaultTimeout  time.Duration       // of a call whose ctx has no deadline; 0 means 30 s
 	ConnectTimeout  time.Duration       // from start to handshake where a Spec has no StartTimeout; 0 means 60 s
-	DiscoverTimeout time.Duration       // for an answer to server/discover; 0 means 10 s
+	DiscoverTimeout time.Duration       // for an answer to server/discover, on stdio from the first output on; 0 means 10 s
 	ListTimeout     time.Duration       // of one listing, all pages; 0 means 1 min
 	Starts          int                 // servers started at the same moment; 0 means 8
 
@@ -40,6 +44,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnList == nil {
 		o.OnList = func(context.Context, string, Listing) {}
+	}
+	if o.Memory == nil {
+		o.Memory = forgetful{}
 	}
 	o.DefaultTimeout = orDuration(o.DefaultTimeout, 30*time.Second)
 	o.ConnectTimeout = orDuration(o.ConnectTimeout, time.Minute)

@@ -22,17 +22,16 @@ const maxGarbage = 64 << 20
 // tell how it did, and the other way round.
 const exitGrace = time.Second
 
-var _ mcp.Connection = (*stdioLink)(nil)
-
-// A stdioLink is the connection to a server over its stdin and stdout. It
+// A stdioLink is the way to a server over its stdin and stdout, for one
+// session of the SDK after the other. It
 // reads and writes in goroutines of its own, so that a server which does not
 // read delays nobody beyond their deadline, and passes over what is no
 // message instead of ending the session as the SDK's own transports do.
 type stdioLink struct {
-	proc     *process
-	tap      *tap
-	garbage  func(text string)
-	patience time.Duration // for an answer to server/discover
+	proc    *process
+	tap     *tap
+	garbage func(text string)
+	probe   probe
 
 	writes   chan outgoing
 	incoming chan jsonrpc.Message
@@ -41,13 +40,9 @@ type stdioLink struct {
 	once     sync.Once
 	wg       sync.WaitGroup
 
-	mu       sync.Mutex // guards the fields below
-	discover jsonrpc.ID // of the unanswered server/discover, else not valid
-	timer    *time.Timer
-	cause    error      // why the connection ended
-	eraEnd   bool       // it ended while server/discover was unanswered
-	given    jsonrpc.ID // of a server/discover that we answered ourselves
-	late     bool       // the server answered it as well, later
+	mu     sync.Mutex // guards the fields below
+	cause  error      // why the connection ended
+	eraEnd bool       // it ended while server/discover was unanswered
 }
 
 type outgoing struct {
@@ -58,31 +53,54 @@ type outgoing struct {
 
 func newStdioLink(p *process, t *tap, d dialer) *stdioLink {
 	l := &stdioLink{
-		proc: p, tap: t, garbage: d.garbage, patience: d.discoverTimeout,
+		proc: p, tap: t, garbage: d.garbage,
 		writes:   make(chan outgoing),
 		incoming: make(chan jsonrpc.Message),
 		ending:   make(chan struct{}),
 		closed:   make(chan struct{}),
 	}
+	l.probe.patience, l.probe.give = d.discoverTimeout, l.pass
 	l.wg.Go(l.writeLoop)
 	l.wg.Go(l.readLoop)
 	return l
 }
 
-// Connect returns the link itself: the process runs already.
-func (l *stdioLink) Connect(context.Context) (mcp.Connection, error) { return l, nil }
+var _ mcp.Connection = (*stdioConn)(nil)
+
+// A stdioConn is the connection of one session of the SDK.
+type stdioConn struct {
+	*stdioLink
+	known  chan jsonrpc.Message // answers that the server need not be asked for
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Connect returns a connection: the process runs already.
+func (l *stdioLink) Connect(context.Context) (mcp.Connection, error) {
+	return &stdioConn{stdioLink: l, known: make(chan jsonrpc.Message, 1), closed: make(chan struct{})}, nil
+}
 
 // SessionID is empty on stdio.
-func (l *stdioLink) SessionID() string { return "" }
+func (c *stdioConn) SessionID() string { return "" }
+
+// Close makes Read and Write return. The process goes on until stop.
+func (c *stdioConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
 
 // Read returns the next message that concerns the SDK.
-func (l *stdioLink) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
-	case m := <-l.incoming:
+	case m := <-c.known:
 		return m, nil
-	case <-l.ending:
+	case m := <-c.incoming:
+		return m, nil
+	case <-c.ending:
 		return nil, io.EOF
-	case <-l.closed:
+	case <-c.closed:
+		return nil, io.EOF
+	case <-c.stdioLink.closed:
 		return nil, io.EOF
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -90,31 +108,43 @@ func (l *stdioLink) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // Write hands a message to the server.
-func (l *stdioLink) Write(ctx context.Context, m jsonrpc.Message) error {
+func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+		out, reply, err := c.probe.outgoing(r)
+		if err != nil {
+			return err
+		}
+		if reply != nil {
+			c.known <- reply
+			return nil
+		}
+		m = out
+	}
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}
-	w := outgoing{append(data, '\n'), l.tap.outgoing(ctx, m), make(chan error, 1)}
-	if r, ok := m.(*jsonrpc.Request); ok && r.Method == "server/discover" {
-		l.await(r.ID)
-	}
+	w := outgoing{append(data, '\n'), c.tap.outgoing(ctx, m), make(chan error, 1)}
 	select {
-	case l.writes <- w:
+	case c.writes <- w:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-l.closed:
+	case <-c.closed:
+		return io.ErrClosedPipe
+	case <-c.stdioLink.closed:
 		return io.ErrClosedPipe
 	}
 	select {
 	case err := <-w.done:
 		if err != nil {
-			ended(l.ending, 2*exitGrace) // why it failed is known then
+			ended(c.ending, 2*exitGrace) // why it failed is known then
 		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-l.closed:
+	case <-c.closed:
+		return io.ErrClosedPipe
+	case <-c.stdioLink.closed:
 		return io.ErrClosedPipe
 	}
 }
@@ -137,64 +167,19 @@ func (l *stdioLink) writeLoop() {
 	}
 }
 
-// await answers server/discover itself when the server does not: it is a
-// method that older servers may simply ignore, and restarting one could mean
-// another download of it.
-func (l *stdioLink) await(id jsonrpc.ID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.discover = id
-	l.timer = time.AfterFunc(l.patience, func() {
-		if l.answered(id) {
-			l.mu.Lock()
-			l.given = id
-			l.mu.Unlock()
-			l.deliver(notSupported(id))
-		}
-	})
-}
-
-// knowsDiscover reports whether the server answered server/discover after we
-// had given up on it, as one that is slow to start does.
-func (l *stdioLink) knowsDiscover() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.late
-}
-
-func (l *stdioLink) noteLate(r *jsonrpc.Response) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r.Error == nil && l.given.IsValid() && r.ID == l.given {
-		l.late = true
-	}
-}
-
-func notSupported(id jsonrpc.ID) *jsonrpc.Response {
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
-		Code: jsonrpc.CodeMethodNotFound, Message: "server/discover was not answered in time"}}
-}
-
-// answered reports whether id is the unanswered server/discover, which it no
-// longer is afterwards.
-func (l *stdioLink) answered(id jsonrpc.ID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !id.IsValid() || l.discover != id {
-		return false
-	}
-	l.discover = jsonrpc.ID{}
-	l.timer.Stop()
-	return true
-}
-
 func (l *stdioLink) deliver(m jsonrpc.Message) {
-	if r, ok := m.(*jsonrpc.Response); ok && !l.answered(r.ID) {
-		l.noteLate(r)
+	if r, ok := m.(*jsonrpc.Response); ok {
+		if m = l.probe.incoming(r); m == nil {
+			return
+		}
 	}
-	if m = l.tap.incoming(m); m == nil {
-		return
+	if m = l.tap.incoming(m); m != nil {
+		l.pass(m)
 	}
+}
+
+// pass hands a message to the session of the SDK.
+func (l *stdioLink) pass(m jsonrpc.Message) {
 	select {
 	case l.incoming <- m:
 	case <-l.ending:
@@ -205,7 +190,7 @@ func (l *stdioLink) deliver(m jsonrpc.Message) {
 func (l *stdioLink) readLoop() {
 	stopped := make(chan struct{})
 	l.wg.Go(func() { l.watchExit(stopped) })
-	r := bufio.NewReaderSize(l.proc.stdout, 64<<10)
+	r := bufio.NewReaderSize(&noisy{r: l.proc.stdout, first: l.probe.heard}, 64<<10)
 	skipped := 0
 	for {
 		line, id, err := readLine(r, maxMessage)
@@ -226,6 +211,22 @@ func (l *stdioLink) readLoop() {
 			}
 		}
 	}
+}
+
+// A noisy reader tells of the first byte.
+type noisy struct {
+	r     io.Reader
+	first func()
+}
+
+// Read implements io.Reader.
+func (n *noisy) Read(p []byte) (int, error) {
+	c, err := n.r.Read(p)
+	if c > 0 && n.first != nil {
+		n.first()
+		n.first = nil
+	}
+	return c, err
 }
 
 // watchExit ends a stdout that a child of the ended server holds open.
@@ -291,30 +292,20 @@ func (l *stdioLink) ended(cause error) {
 	l.mu.Lock()
 	if l.cause == nil {
 		l.cause = cause
-		l.eraEnd = silent && l.discover.IsValid()
+		l.eraEnd = silent && l.probe.silent()
 	}
 	l.mu.Unlock()
 	close(l.ending)
 }
 
-// Close makes Read and Write return. The process is ended by stop.
-func (l *stdioLink) Close() error {
-	l.once.Do(func() {
-		close(l.closed)
-		l.mu.Lock()
-		if l.timer != nil {
-			l.timer.Stop()
-		}
-		l.mu.Unlock()
-	})
-	return nil
-}
-
 func (l *stdioLink) stop() {
-	l.Close()
+	l.once.Do(func() { close(l.closed) })
 	l.proc.stop()
 	l.wg.Wait()
 }
+
+// certain implements link.
+func (l *stdioLink) certain() bool { return !l.probe.late() }
 
 func (l *stdioLink) err() error {
 	l.mu.Lock()

@@ -110,7 +110,7 @@ func TestEras(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			o := Options{}
 			if c.raw.Discover == "silent" {
-				o.DiscoverTimeout = 50 * time.Millisecond
+				o.ConnectTimeout = 2 * time.Second
 			}
 			s := start(t, o, stdioSpec(t, c.raw))
 			if got := mustCall(t, s, "raw", "exact").Protocol; got != c.protocol {
@@ -157,19 +157,6 @@ func TestEraIsRemembered(t *testing.T) {
 	again()
 	if n := len(r.seen("HEADER server/discover")); n != 2 {
 		t.Errorf("got %d server/discover after the server changed, want 2", n)
-	}
-}
-
-func TestLateDiscoverIsNotForgotten(t *testing.T) {
-	t.Parallel()
-	once := filepath.Join(t.TempDir(), "late")
-	s := start(t, Options{DiscoverTimeout: time.Second}, stdioSpec(t, &rawServer{Version: stateless, Legacy: "2025-11-25", Late: once}))
-	if got := mustCall(t, s, "raw", "exact").Protocol; got != "2025-11-25" {
-		t.Errorf("got protocol %s before the answer to server/discover was known", got)
-	}
-	_, _ = s.Call(within(t, 10*time.Second), Request{Server: "raw", Tool: "exit"}) // ends it
-	if got := mustCall(t, s, "raw", "exact").Protocol; got != stateless {
-		t.Errorf("got protocol %s from a server that answered server/discover late", got)
 	}
 }
 
