@@ -37,9 +37,8 @@ var (
 		"index":            "snapshots, spaces and the catalog in one package",
 	}
 	tooManyGuarded = names{
-		"gateway/upstream.server.mu":    "a server's whole life",
-		"gateway/upstream.stdioLink.mu": "a process and what is waited for",
-		"index.Index.mu":                "the catalog and the models",
+		"gateway/upstream.server.mu": "a server's whole life",
+		"index.Index.mu":             "the catalog and the models",
 	}
 	sleeping = names{
 		"cmd/tooldex/main_test.go":             "looks until a child listens",

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -233,6 +234,7 @@ func (e *engine) newSet(o engineOptions) (*upstream.Set, error) {
 	}
 	return upstream.NewSet(specs, upstream.Options{
 		Logger: e.log, DefaultTimeout: e.cfg.Execution.Timeout,
+		Memory: &eraFile{path: filepath.Join(e.cfg.State, "eras.json"), log: e.log},
 		OnList: func(ctx context.Context, server string, l upstream.Listing) {
 			diff, err := e.gw.Sync(ctx, server, l)
 			if err != nil {

@@ -98,31 +98,6 @@ func (l *httpLink) ended(err error) {
 	}
 }
 
-// certain implements link.
-func (l *httpLink) certain() bool { return !l.unclear.Load() }
-
-// giveUp ends the attempt to connect for a reason that initialize would meet
-// again, or hide.
-func (l *httpLink) giveUp(err error) {
-	l.ended(err)
-	l.final.Store(true)
-}
-
-// classify says what an unsuccessful connection is worth trying next.
-func (l *httpLink) classify(err error) error {
-	switch status := l.initStatus.Load(); {
-	case l.final.Load():
-		return err
-	case !l.refused.Load() && refusesHandshake(err):
-		return &otherEraError{err, stateless}
-	case status == http.StatusBadRequest, status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return &wrongTransportError{err}
-	case status == 0 && !l.undialled.Load():
-		return &otherEraError{err, handshake}
-	}
-	return err
-}
-
 // An exchange is one HTTP request under way.
 type exchange struct {
 	req    *http.Request    // as the SDK made it
@@ -254,40 +229,6 @@ func (x *exchange) tie(ctx, link context.Context) context.Context {
 		cancel(err)
 	}
 	return own
-}
-
-// limit starts the clock for requests whose answer the SDK would wait for
-// without end.
-func (l *httpLink) limit(x *exchange) {
-	var d time.Duration
-	switch {
-	case x.method == "server/discover":
-		if d = l.patience; d <= 0 {
-			return
-		}
-	case x.method == "subscriptions/listen", x.req.Method == http.MethodGet:
-		d = headerTimeout
-	case x.req.Method == http.MethodDelete:
-		d = goodbyeTimeout
-	default:
-		return
-	}
-	x.timer = time.AfterFunc(d, func() { x.cancel(errSilent) })
-}
-
-// discovered takes note of the answer to server/discover, nil for none.
-func (l *httpLink) discovered(x *exchange, r *jsonrpc.Response) {
-	if x.timer != nil {
-		x.timer.Stop()
-	}
-	if r == nil {
-		l.unclear.Store(true)
-		return
-	}
-	l.refused.Store(r.Error != nil)
-	if err := noCommonVersion(r); err != nil {
-		l.giveUp(err)
-	}
 }
 
 // failed answers for a request that got no answer.
@@ -436,18 +377,6 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 		x.sink.fail(err)
 	}
 	return l.respond(x, errorResponse(x.call.ID, err.Error()))
-}
-
-// judge takes note of the whole answer to server/discover. A server that is
-// overloaded or failing has not said what it knows.
-func (l *httpLink) judge(x *exchange, status int, r *jsonrpc.Response) {
-	switch {
-	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
-		r = nil
-	case r == nil && status >= 400:
-		r = notSupported(x.call.ID) // in words of its own
-	}
-	l.discovered(x, r)
 }
 
 // turnedAway reports a status that asks for other credentials.
