@@ -18,8 +18,9 @@ import (
 // rawCache is how many tool objects stay in memory: a schema has 2.5 KB.
 const rawCache = 1000
 
-// rawWait bounds a read from disk of one tool object.
-const rawWait = 3 * time.Second
+// rawWait bounds a read from disk of one tool object, which waits its turn
+// while another process writes.
+const rawWait = 10 * time.Second
 
 // Raws give the tools' objects: those that are not stored yet from memory,
 // the others from disk.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -26,8 +27,9 @@ const maxSize = 64 << 30
 // errMoved reports that the file was moved aside between opening and locking.
 var errMoved = errors.New("file was replaced")
 
-// session opens the file, runs fn and closes it. It waits for the lock up to
-// wait, trying once in any case.
+// session runs fn on the open file: the one that a writer of this process has
+// open, if fn only reads, else one that is opened and closed for it. It waits
+// for the lock up to wait, trying once in any case.
 func (s *Store) session(ctx context.Context, wait time.Duration, readOnly bool, fn func(*bbolt.DB) error) error {
 	deadline := time.Now().Add(wait)
 	for {
@@ -41,43 +43,100 @@ func (s *Store) session(ctx context.Context, wait time.Duration, readOnly bool, 
 	}
 }
 
+// A handle is the open file. A writer lends its own to the readers of this
+// process, which would wait for its lock in vain otherwise; whoever leaves it
+// last closes it.
+type handle struct {
+	db   *bbolt.DB
+	file *os.File
+
+	broken atomic.Bool // a user met a panic: the database's own locks may be held for ever
+	users  int         // guarded by Store.mu
+}
+
 // try is one attempt at a session. bbolt trusts its own pages: what it does
 // on a damaged one, a panic or a fault in the mapped memory, becomes
 // ErrDamaged here. (A cycle of pages still ends the process; see Check.)
 func (s *Store) try(readOnly bool, fn func(*bbolt.DB) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	var file *os.File
+	h := s.borrow(readOnly)
 	defer func() {
 		if r := recover(); r != nil {
-			// The database's own locks may be held for ever, so that Close
-			// would hang. The mapping stays until the process ends, and
-			// would keep the file locked.
-			if file != nil {
-				_ = errors.Join(unlock(file), file.Close())
-			}
 			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+			h.broken.Store(true)
+			_ = s.leave(h, readOnly)
 		}
 	}()
+	if h.db == nil {
+		if err := s.open(h, readOnly); err != nil {
+			return err
+		}
+	}
+	err = fn(h.db)
+	// A page says that a value is a bucket, or that a page far out is free.
+	if errors.Is(err, berrors.ErrIncompatibleValue) || errors.Is(err, berrors.ErrMaxSizeReached) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return errors.Join(err, s.leave(h, readOnly))
+}
+
+// borrow returns the handle that a writer lends, to a reader, or an empty one.
+func (s *Store) borrow(readOnly bool) *handle {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.lent; h != nil && readOnly {
+		h.users++
+		return h
+	}
+	return &handle{users: 1}
+}
+
+// open opens the file for h and lends h to readers if it is a writer's.
+func (s *Store) open(h *handle, readOnly bool) error {
 	db, err := bbolt.Open(s.path, 0o600, &bbolt.Options{
 		ReadOnly: readOnly, Timeout: 1, NoStatistics: true, MaxSize: maxSize,
 		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
 			var err error
-			file, err = openNonEmpty(path, flag&^os.O_CREATE, mode)
-			return file, err
+			h.file, err = openNonEmpty(path, flag&^os.O_CREATE, mode)
+			return h.file, err
 		},
 	})
 	if err != nil {
 		return classify(err)
 	}
-	err = s.verifyFile(db, file)
-	if err == nil {
-		err = fn(db)
+	h.db = db
+	if err := s.verifyFile(db, h.file); err != nil {
+		return errors.Join(err, db.Close())
 	}
-	// A page says that a value is a bucket, or that a page far out is free.
-	if errors.Is(err, berrors.ErrIncompatibleValue) || errors.Is(err, berrors.ErrMaxSizeReached) {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	if !readOnly {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lent = h
 	}
-	return errors.Join(err, db.Close())
+	return nil
+}
+
+// leave gives a handle back. It is not lent any longer once its writer is
+// done, so that readers who follow each other cannot keep the file locked.
+func (s *Store) leave(h *handle, reader bool) error {
+	s.mu.Lock()
+	if s.lent == h && (!reader || h.broken.Load()) {
+		s.lent = nil
+	}
+	h.users--
+	last := h.users == 0
+	s.mu.Unlock()
+	switch {
+	case !last:
+		return nil
+	case h.broken.Load() && h.file != nil:
+		// Closing the database would hang. The mapping stays until the
+		// process ends, and would keep the file locked.
+		return errors.Join(unlock(h.file), h.file.Close())
+	case h.broken.Load():
+		return nil
+	}
+	return h.db.Close()
 }
 
 // openNonEmpty keeps bbolt from making an empty file a database: create is

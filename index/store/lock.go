@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -40,13 +41,17 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // pause waits a random moment, 1 to 5 ms, so that those who wait for one lock
-// do not all come back at once. Past the deadline it returns ErrBusy.
+// do not all come back at once. Past the deadline, or that of ctx, it returns
+// ErrBusy.
 func pause(ctx context.Context, deadline time.Time) error {
 	if !time.Now().Before(deadline) {
 		return ErrBusy
 	}
 	select {
 	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
+		}
 		return ctx.Err()
 	case <-time.After(time.Millisecond + rand.N(4*time.Millisecond)):
 		return nil

@@ -66,7 +66,7 @@ const Format = 1
 
 const (
 	defaultWriteWait = 10 * time.Second
-	defaultReadWait  = 2 * time.Second
+	defaultReadWait  = 10 * time.Second
 )
 
 // The reasons why the store cannot be used.
@@ -88,7 +88,7 @@ type Options struct {
 	ReadOnly bool
 	// WriteWait bounds the wait for the lock to write; 0 means 10 s.
 	WriteWait time.Duration
-	// ReadWait bounds the wait for the lock to read; 0 means 2 s.
+	// ReadWait bounds the wait for the lock to read; 0 means 10 s.
 	ReadWait time.Duration
 
 	format   uint32          // 0 means Format
@@ -103,7 +103,8 @@ type Store struct {
 	key       []byte        // of the folder, keys the servers
 	writer    chan struct{} // held by the one writer of this process
 
-	mu    sync.Mutex // guards notes
+	mu    sync.Mutex // guards the fields below
+	lent  *handle    // of the writer of this process, while it has the file open
 	notes []string   // what was lost or left undone, for people
 }
 
