@@ -134,7 +134,7 @@ func (ix *Index) adopt(ctx context.Context, sv store.Loaded, made []*entry) {
 	next := &server{
 		key: sv.Key, entries: make(map[string]*entry, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
 		confirmed: sv.Listed.After(ix.started), generation: sv.Generation, changed: map[string]bool{},
-		suspect: sv.Damaged || len(sv.Lost) > 0,
+		suspect: sv.Damaged || sv.Partial || len(sv.Lost) > 0,
 	}
 	if old != nil {
 		next.confirmed = next.confirmed || old.confirmed
@@ -254,6 +254,9 @@ func (ix *Index) write(ctx context.Context, names []string, object func(id strin
 		changes[i] = d.change
 	}
 	c, missing, err := ix.store.Replace(ctx, changes...)
+	for i := range changes {
+		drafts[i].change.Server = changes[i].Server
+	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if err != nil {
@@ -356,7 +359,7 @@ func (ix *Index) written(drafts []draft, c store.Counters, missing []store.Ref) 
 		if sv.key != d.change.Server.Key {
 			continue
 		}
-		sv.generation = c.Generation
+		sv.generation = d.change.Server.Generation
 		if sv.revision == d.revision {
 			sv.changed = map[string]bool{}
 			sv.suspect = lacks[sv.key]

@@ -129,7 +129,7 @@ func (ix *Index) reload(ctx context.Context, otherFile bool) error {
 	}
 	ix.mu.Unlock()
 	loaded, _, err := ix.store.Load(ctx, func(sv store.Server) bool {
-		return (ours == nil || ours[sv.Key] != "") && have[sv.Key] != sv.Generation
+		return (ours == nil || ours[sv.Key] != "") && have[sv.Key] != sv.Generation && !sv.Partial
 	}, nil)
 	if err != nil {
 		ix.log.Warn("changes of other processes could not be read", "error", err)

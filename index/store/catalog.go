@@ -2,15 +2,12 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -38,7 +35,8 @@ type Server struct {
 	Seen       time.Time `json:"seen"`       // when a configuration last named it
 	Generation uint64    `json:"generation"` // of the store when its tools last changed
 	Warnings   []string  `json:"warnings,omitempty"`
-	Damaged    bool      `json:"-"` // the record was damaged; only Key and Generation 0 are known
+	Partial    bool      `json:"partial,omitempty"` // some of its tools are of a change that is not stored whole
+	Damaged    bool      `json:"-"`                 // the record was damaged; only Key and Generation 0 are known
 }
 
 // An Entry is one tool as it is stored.
@@ -115,133 +113,6 @@ func decodeServer(key Key, payload []byte, whole bool) Server {
 	}
 	sv.Key = key
 	return sv
-}
-
-// A Change is one server's new list of tools.
-type Change struct {
-	Server Server // Generation is set by Replace
-
-	// Put and Gone are what changed since the server's generation Base.
-	Base uint64
-	Put  []Entry
-	Gone []ID
-	// All gives all tools of the server, for when another generation is
-	// stored. An entry without Raw must be stored already, with its Sum.
-	All func() []Entry
-}
-
-// Replace stores the changes in one transaction that writes only what
-// differs, and returns the generation they have then. Missing are the tools
-// that could not be stored because they came without Raw.
-func (s *Store) Replace(ctx context.Context, changes ...Change) (now Counters, missing []Ref, err error) {
-	err = s.update(ctx, func(tx *bbolt.Tx) error {
-		if err := bump(in(tx, "meta"), "generation"); err != nil {
-			return err
-		}
-		now = counters(tx)
-		r := replacement{tx: tx, tools: in(tx, "tools"), terms: in(tx, "terms")}
-		for _, c := range changes {
-			if err := r.server(c, now.Generation); err != nil {
-				return err
-			}
-		}
-		missing = r.missing
-		return r.apply()
-	})
-	return now, missing, err
-}
-
-// A replacement collects what a transaction is to write.
-type replacement struct {
-	tx           *bbolt.Tx
-	tools, terms bucket
-	puts         []put
-	missing      []Ref
-}
-
-type put struct {
-	in           bucket
-	key, payload []byte
-}
-
-// apply writes in the order of the keys: bbolt keeps what one transaction
-// adds to a page in one slice, and inserting into it would be quadratic.
-func (r *replacement) apply() error {
-	slices.SortFunc(r.puts, func(a, b put) int {
-		return cmp.Or(cmp.Compare(a.in.crc, b.in.crc), bytes.Compare(a.key, b.key))
-	})
-	for _, p := range r.puts {
-		if err := p.in.put(p.key, p.payload); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *replacement) server(c Change, generation uint64) error {
-	b := in(r.tx, "servers")
-	p, whole := b.get(c.Server.Key[:])
-	stored := decodeServer(c.Server.Key, p, whole)
-	c.Server.Generation = generation
-	if err := b.putJSON(c.Server.Key[:], c.Server); err != nil {
-		return err
-	}
-	if p == nil || stored.Damaged || stored.Generation != c.Base {
-		return r.all(c.Server.Key, c.All())
-	}
-	for i := range c.Put {
-		r.tool(c.Server.Key, &c.Put[i])
-	}
-	for _, id := range c.Gone {
-		err := errors.Join(
-			r.tools.Delete(toolKey('h', c.Server.Key, id)),
-			r.tools.Delete(toolKey('r', c.Server.Key, id)),
-			r.terms.Delete(Ref{c.Server.Key, id}.key()))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// all makes tools all the tools of a server.
-func (r *replacement) all(server Key, tools []Entry) error {
-	keep := make(map[ID]bool, len(tools))
-	for i := range tools {
-		keep[tools[i].ID] = true
-		r.tool(server, &tools[i])
-	}
-	gone := func(k []byte) bool { return !keep[idOf(k)] }
-	for _, kind := range []byte("hr") {
-		if _, err := r.tools.deleteAll(toolPrefix(kind, server), gone); err != nil {
-			return err
-		}
-	}
-	_, err := r.terms.deleteAll(server[:], gone)
-	return err
-}
-
-// tool writes what differs of one tool. One without Raw that is not stored as
-// it is cannot be.
-func (r *replacement) tool(server Key, e *Entry) {
-	head, raw := toolKey('h', server, e.ID), toolKey('r', server, e.ID)
-	old, _ := r.tools.get(head)
-	object, whole := r.tools.get(raw)
-	if len(old) < 16 || [16]byte(old) != e.Sum || !whole || object == nil {
-		if e.Raw == nil {
-			r.missing = append(r.missing, Ref{server, e.ID})
-			return
-		}
-		r.puts = append(r.puts, put{r.tools, head, e.frame()}, put{r.tools, raw, e.Raw})
-	}
-	first := toolKey('f', server, e.ID)
-	if t, _ := r.tools.get(first); t == nil {
-		r.puts = append(r.puts, put{r.tools, first, encodeTime(e.FirstSeen)})
-	}
-	key := head[1:]
-	if old, whole := r.terms.get(key); !whole || old == nil || !bytes.Equal(old, e.Terms) {
-		r.puts = append(r.puts, put{r.terms, key, e.Terms})
-	}
 }
 
 // frame is the payload of the tool's h record.

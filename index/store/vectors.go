@@ -108,11 +108,11 @@ func (s *Store) PutVectors(ctx context.Context, x SpaceInfo, texts [][32]byte, v
 		if err := in(tx, "meta").putJSON(spaceKey(x.Key), x); err != nil {
 			return err
 		}
-		r := replacement{tx: tx}
+		var p piece
 		for i, t := range texts {
-			r.puts = append(r.puts, put{in(tx, "vectors"), vectorKey(x.Key, t), encodeVector(vectors[i])})
+			p.add(in(tx, "vectors"), vectorKey(x.Key, t), encodeVector(vectors[i]))
 		}
-		return r.apply()
+		return p.apply()
 	})
 }
 
