@@ -248,6 +248,7 @@ func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]flo
 			texts, vectors = append(texts, w.text), append(vectors, v)
 		}
 	}
+	ix.put.Add(int64(len(texts)))
 	if err := ix.store.PutVectors(ctx, info, texts, vectors); err != nil && ctx.Err() == nil {
 		ix.mu.Lock()
 		_ = ix.fail(err) // it is remembered and logged there

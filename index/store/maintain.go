@@ -2,10 +2,20 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/tooldex/tooldex/index/atomicfile"
 )
+
+// compactFrom is the size from which a file is worth writing anew.
+const compactFrom = 8 << 20
 
 // How long what nobody uses is kept.
 const (
@@ -20,8 +30,7 @@ type InUse struct {
 }
 
 // Maintain forgets servers that no configuration has named for 30 days and
-// vector spaces that no process has used for 7, and collects vectors without
-// a tool. It writes only when there is something to do. A date in the future,
+// vector spaces that no process has used for 7. It writes only when there is something to do. A date in the future,
 // left by a clock that has since gone back, or a damaged one counts from now.
 func (s *Store) Maintain(ctx context.Context, now time.Time, use InUse) error {
 	var old duties
@@ -47,8 +56,7 @@ func (s *Store) Maintain(ctx context.Context, now time.Time, use InUse) error {
 			return err
 		}
 	}
-	_, err = s.CollectVectors(ctx, 1000)
-	return err
+	return nil
 }
 
 // duties are what Maintain has to do.
@@ -99,4 +107,65 @@ func (s *Store) redate(ctx context.Context, now time.Time, d duties) error {
 		}
 		return nil
 	})
+}
+
+// Compact writes the file anew, without its free pages, when more than half
+// of it is free, and says whether it did. Readers of this process go on
+// meanwhile, others wait. It does nothing while others use the file.
+func (s *Store) Compact(ctx context.Context) (done bool, err error) {
+	if s.o.ReadOnly || runtime.GOOS == "windows" { // where an open file cannot be replaced
+		return false, nil
+	}
+	select {
+	case s.writer <- struct{}{}:
+		defer func() { <-s.writer }()
+	case <-ctx.Done():
+		return false, s.wrap("compact", ctx.Err())
+	}
+	err = s.session(ctx, 0, false, func(db *bbolt.DB) error {
+		sparse, err := s.sparse(db)
+		if err != nil || !sparse {
+			return err
+		}
+		done = true
+		return s.rewrite(db)
+	})
+	if errors.Is(err, ErrBusy) || errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return done && err == nil, s.wrap("compact", err)
+}
+
+// sparse says whether the file is worth compacting.
+func (s *Store) sparse(db *bbolt.DB) (yes bool, err error) {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return false, err
+	}
+	err = db.View(func(tx *bbolt.Tx) error {
+		used := tx.Size() - int64(db.Stats().FreePageN)*int64(db.Info().PageSize)
+		yes = info.Size() >= compactFrom && 2*used < info.Size()
+		return s.admit(tx)
+	})
+	return yes, err
+}
+
+// rewrite puts a copy of the open file in its place. Whoever waits for the
+// lock of the old one finds out that it was replaced.
+func (s *Store) rewrite(db *bbolt.DB) error {
+	temp := filepath.Join(s.dir, fmt.Sprintf("store.new-%d-compact", os.Getpid()))
+	defer os.Remove(temp) // gone after the rename
+	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	copied, err := bbolt.Open(temp, 0o600, nil)
+	if err != nil {
+		return err
+	}
+	const transaction = 1 << 20 // bytes, of which memory holds several copies
+	copied.AllocSize = allocSize
+	if err := errors.Join(bbolt.Compact(copied, db, transaction), copied.Close()); err != nil {
+		return err
+	}
+	return atomicfile.Rename(temp, s.path)
 }

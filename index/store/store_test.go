@@ -289,25 +289,76 @@ func TestMaintain(t *testing.T) {
 	}
 }
 
-func TestCollectVectors(t *testing.T) {
+func TestCollect(t *testing.T) {
 	s := open(t, t.TempDir())
 	es := entries(3, "")
+	k := stock(t, s, "a", entries(9, ""))
 	stock(t, s, "a", es)
 	x := SpaceInfo{Key: SpaceOf("x", ""), Dims: 1}
 	texts := [][32]byte{es[0].Texts[0], {1}, {2}, {3}}
 	if err := s.PutVectors(t.Context(), x, texts, [][]float32{{1}, {1}, {1}, {1}}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.CollectVectors(t.Context(), 5); n != 0 || err != nil {
+	if n, err := s.Collect(t.Context(), 5); n != 0 || err != nil {
 		t.Errorf("collected %d within the spare, %v", n, err)
 	}
-	if n, err := s.CollectVectors(t.Context(), 0); n != 3 || err != nil {
-		t.Errorf("collected %d, %v; want the 3 that no tool needs", n, err)
+	if n, err := s.Collect(t.Context(), 0); n != 3+6 || err != nil {
+		t.Errorf("collected %d, %v; want the 3 vectors that no tool needs and the 6 dates without a tool", n, err)
 	}
 	left := 0
 	_, err := s.Vectors(t.Context(), x.Key, texts, func(i int, _ []byte) { left += i + 1 })
 	if left != 1 || err != nil {
 		t.Errorf("vector of a stored tool is gone: %d, %v", left, err)
+	}
+	if got := load(t, s, k); len(got.Tools) != 3 || got.Dates > 0 {
+		t.Errorf("%d tools, %d without their date", len(got.Tools), got.Dates)
+	}
+}
+
+// TestCompact empties most of a file that is in use.
+func TestCompact(t *testing.T) {
+	dir := t.TempDir()
+	s, other := open(t, dir), open(t, dir)
+	stock(t, s, "a", large("a"))
+	kept := stock(t, s, "b", entries(5, ""))
+	before, err := s.Counters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.Compact(t.Context()); done || err != nil {
+		t.Errorf("compacted a full file: %v, %v", done, err)
+	}
+	if err := s.Drop(t.Context(), []Key{s.Key("a", "source of a")}); err != nil {
+		t.Fatal(err)
+	}
+	err = other.view(t.Context(), 0, func(*bbolt.Tx) error {
+		if done, err := s.Compact(t.Context()); done || err != nil {
+			t.Errorf("compacted under a reader: %v, %v", done, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.Compact(t.Context()); !done || err != nil {
+		t.Fatalf("Compact = %v, %v", done, err)
+	}
+	if info, err := os.Stat(s.Path()); err != nil || info.Size() > 1<<20 {
+		t.Errorf("%d bytes left, %v", info.Size(), err)
+	}
+	after, err := other.Counters(t.Context())
+	if err != nil || after.File != before.File {
+		t.Errorf("counters %+v, then %+v, %v", before, after, err)
+	}
+	if got := load(t, other, kept); len(got.Tools) != 5 {
+		t.Errorf("%d tools left", len(got.Tools))
+	}
+	stock(t, other, "b", entries(6, ""))
+	if found, err := Check(dir); len(found) > 0 || err != nil {
+		t.Errorf("Check: %q, %v", found, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "store.new*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
+	"math"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -106,9 +107,14 @@ func (b bucket) each(prefix []byte, fn func(key, payload []byte, whole bool) boo
 // deleteAll deletes the keys under prefix that drop says, all if it is nil,
 // and returns how many they were.
 func (b bucket) deleteAll(prefix []byte, drop func(key []byte) bool) (int, error) {
+	return b.deleteSome(prefix, drop, math.MaxInt)
+}
+
+// deleteSome is deleteAll for the first n of them.
+func (b bucket) deleteSome(prefix []byte, drop func(key []byte) bool, n int) (int, error) {
 	var doomed [][]byte // a cursor must not be used across deletes
 	c := b.Cursor()
-	for k, _ := c.Seek(prefix); hasPrefix(k, prefix); k, _ = c.Next() {
+	for k, _ := c.Seek(prefix); hasPrefix(k, prefix) && len(doomed) < n; k, _ = c.Next() {
 		if drop == nil || drop(k) {
 			doomed = append(doomed, append([]byte(nil), k...))
 		}

@@ -169,27 +169,65 @@ func (s *Store) DropSpaces(ctx context.Context, drop []Space) error {
 	})
 }
 
-// CollectVectors deletes vectors that no stored tool needs, once they are
-// more than the others and spare together, and returns how many went.
-func (s *Store) CollectVectors(ctx context.Context, spare int) (int, error) {
-	surplus := 0
+// Collect deletes the vectors that no stored tool needs, once they are more
+// than the others and spare together, and likewise the first-seen dates of
+// tools that are gone. It returns how many of both went.
+func (s *Store) Collect(ctx context.Context, spare int) (int, error) {
+	vectors, dates := false, false
 	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
 		needed, unneeded := countVectors(tx)
-		if unneeded > needed+spare {
-			surplus = unneeded
-		}
+		vectors = unneeded > needed+spare
+		present, gone := countDates(in(tx, "tools"))
+		dates = gone > present+spare
 		return nil
 	})
-	if err != nil || surplus == 0 {
-		return 0, err
+	sum := 0
+	for _, sweep := range []struct {
+		due    bool
+		bucket string
+		prefix string
+		drops  func(tx *bbolt.Tx) func(key []byte) bool
+	}{
+		{vectors, "vectors", "", unneededVectors},
+		{dates, "tools", "f", goneTools},
+	} {
+		for n := most; sweep.due && n == most && err == nil; sum += n {
+			err = s.update(ctx, func(tx *bbolt.Tx) (err error) {
+				n, err = in(tx, sweep.bucket).deleteSome([]byte(sweep.prefix), sweep.drops(tx), most)
+				return err
+			})
+		}
 	}
-	err = s.update(ctx, func(tx *bbolt.Tx) error {
-		texts := neededTexts(tx)
-		var err error
-		surplus, err = in(tx, "vectors").deleteAll(nil, func(k []byte) bool { return !texts[textOf(k)] })
-		return err
-	})
-	return surplus, err
+	return sum, err
+}
+
+// most is how many values one transaction deletes, so that others have their
+// turn.
+const most = 4096
+
+func unneededVectors(tx *bbolt.Tx) func(key []byte) bool {
+	texts := neededTexts(tx)
+	return func(k []byte) bool { return !texts[textOf(k)] }
+}
+
+func goneTools(tx *bbolt.Tx) func(key []byte) bool {
+	tools := in(tx, "tools")
+	return func(k []byte) bool {
+		v, _ := tools.get(append([]byte{'h'}, k[1:]...))
+		return v == nil
+	}
+}
+
+func countDates(tools bucket) (present, gone int) {
+	keys := func(prefix string) (n int) {
+		c := tools.Cursor()
+		for k, _ := c.Seek([]byte(prefix)); hasPrefix(k, []byte(prefix)); k, _ = c.Next() {
+			n++
+		}
+		return n
+	}
+	present = keys("h")
+	return present, max(0, keys("f")-present)
 }
 
 func countVectors(tx *bbolt.Tx) (needed, unneeded int) {
