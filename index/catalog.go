@@ -39,6 +39,8 @@ type Index struct {
 
 	// writing is held while changes go to disk, so that they go in order.
 	writing chan struct{}
+	look    chan struct{} // wakes the poller
+	put     atomic.Int64  // vectors stored since superfluous ones were looked for
 
 	mu         sync.Mutex // guards the fields below, and writing current
 	lexicon    bm25.Lexicon
@@ -66,11 +68,14 @@ type server struct {
 	changed    map[string]bool // ids that differ from that state
 	revision   int             // counts changes, to tell whether one came during a write
 	suspect    bool            // what is stored is not what it should be
+	lost       bool            // objects are neither stored nor in memory: it must be listed
+	asked      time.Time       // when Relist was last told so
 	unlisted   bool            // the time of the last listing is not stored
 }
 
-// pending says whether a server's change waits to be written.
-func (sv *server) pending() bool { return len(sv.changed) > 0 || sv.generation == 0 }
+// pending says whether a server's change waits to be written. What is lost in
+// part is not written: other processes would take the rest for all.
+func (sv *server) pending() bool { return !sv.lost && (len(sv.changed) > 0 || sv.generation == 0) }
 
 // An entry is one tool of the catalog.
 type entry struct {
@@ -86,7 +91,7 @@ type entry struct {
 func Open(dir string, o Options) (*Index, error) {
 	ix := &Index{
 		options: o, dir: dir, started: time.Now(), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		raws: newRaws(), meter: newMeter(), writing: make(chan struct{}, 1),
+		raws: newRaws(), meter: newMeter(), writing: make(chan struct{}, 1), look: make(chan struct{}, 1),
 		servers: map[string]*server{}, params: DefaultParams(), models: newModels(),
 	}
 	if o.Params != nil {

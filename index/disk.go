@@ -134,7 +134,7 @@ func (ix *Index) adopt(ctx context.Context, sv store.Loaded, made []*entry) {
 	next := &server{
 		key: sv.Key, entries: make(map[string]*entry, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
 		confirmed: sv.Listed.After(ix.started), generation: sv.Generation, changed: map[string]bool{},
-		suspect: sv.Damaged || sv.Partial || len(sv.Lost) > 0,
+		lost: sv.Damaged || sv.Partial || len(sv.Lost) > 0,
 	}
 	if old != nil {
 		next.confirmed = next.confirmed || old.confirmed
@@ -145,14 +145,14 @@ func (ix *Index) adopt(ctx context.Context, sv store.Loaded, made []*entry) {
 			se.FirstSeen, next.suspect = time.Now(), true
 		}
 		e := ix.known(old, se)
-		if e == nil && i < len(made) && !next.suspect {
+		if e == nil && i < len(made) && !next.suspect && !next.lost {
 			e = made[i]
 		}
 		if e == nil {
 			var outdated bool
 			var err error
 			e, outdated, err = ix.entryOf(ctx, sv.Key, se)
-			next.suspect = next.suspect || outdated || err != nil
+			next.suspect, next.lost = next.suspect || outdated, next.lost || err != nil
 			if err != nil {
 				ix.log.Warn("a stored tool is left out until its server is listed", "server", sv.Name, "error", err)
 				continue
@@ -160,6 +160,7 @@ func (ix *Index) adopt(ctx context.Context, sv store.Loaded, made []*entry) {
 		}
 		next.entries[e.doc.id] = e
 	}
+	next.suspect = next.suspect || next.lost
 	ix.servers[sv.Name] = next
 	ix.raws.place(sv.Name, sv.Key)
 }
@@ -280,8 +281,10 @@ func (ix *Index) fail(err error) error {
 	case errors.Is(err, store.ErrBusy):
 		ix.failure = err.Error()
 	default:
+		if again := ix.failure == err.Error(); !again {
+			ix.log.Warn("store", "error", err)
+		}
 		ix.failure = err.Error()
-		ix.log.Warn("store", "error", err)
 		return err
 	}
 	ix.log.Warn("store", "error", err)
@@ -363,6 +366,7 @@ func (ix *Index) written(drafts []draft, c store.Counters, missing []store.Ref) 
 		if sv.revision == d.revision {
 			sv.changed = map[string]bool{}
 			sv.suspect = lacks[sv.key]
+			sv.lost = sv.suspect
 			sv.unlisted = false
 		}
 	}

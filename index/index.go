@@ -39,6 +39,10 @@ type Options struct {
 	// QueryTimeout bounds one query's embedding; 0 means 2 s. Past it the
 	// answer is lexical and says so.
 	QueryTimeout time.Duration
+	// Relist is told of a server whose stored tools are lost in part, because
+	// the folder was deleted or damaged: only another Replace brings them
+	// back. It must not block; nil waits for the next Replace.
+	Relist func(server string)
 	// Offline opens for reading what is stored: no polling, no background
 	// work, no embedding of documents.
 	Offline bool

@@ -13,10 +13,13 @@ const (
 	pollEvery     = 2 * time.Second
 	flushEvery    = 5 * time.Second
 	maintainFirst = time.Minute // not while everything else starts
-	maintainEvery = 24 * time.Hour
+	maintainEvery = time.Hour
 	retryAtMost   = time.Minute // between two attempts to write a pending change
 	closeWithin   = 15 * time.Second
 )
+
+// spareVectors may be stored beyond twice what the tools need.
+const spareVectors = 1000
 
 // tend keeps memory and disk together until ctx ends.
 func (ix *Index) tend(ctx context.Context) {
@@ -31,13 +34,18 @@ func (ix *Index) tend(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-ix.look:
+			ix.poll(ctx)
+			ix.askForLists(time.Now())
 		case <-poll.C:
 			ix.poll(ctx)
+			ix.askForLists(time.Now())
 			if retry.due() {
 				retry.done(ix.writePending(ctx))
 			}
 			if g := ix.snapshot().generation; g == settled {
 				ix.saveFiles(savedShare)
+				ix.collect(ctx, spareVectors+int64(len(ix.snapshot().docs)))
 			} else {
 				settled = g
 			}
@@ -101,6 +109,9 @@ func (ix *Index) poll(ctx context.Context) {
 		_ = ix.fail(err) // it is remembered and logged there
 	}
 	ix.mu.Unlock()
+	if err == nil && c.File != before.File {
+		c, err = ix.restore(ctx)
+	}
 	if err != nil || c == before {
 		return
 	}
@@ -118,14 +129,12 @@ func (ix *Index) poll(ctx context.Context) {
 }
 
 // reload takes over the servers whose stored state is not the one in memory.
-// When the file is another one, what memory has more must be stored anew.
 func (ix *Index) reload(ctx context.Context, otherFile bool) error {
 	ours := ix.ours()
 	ix.mu.Lock()
 	have := make(map[store.Key]uint64, len(ix.servers))
 	for _, sv := range ix.servers {
 		have[sv.key] = sv.generation
-		sv.suspect = sv.suspect || otherFile
 	}
 	ix.mu.Unlock()
 	loaded, _, err := ix.store.Load(ctx, func(sv store.Server) bool {
@@ -183,6 +192,7 @@ func (ix *Index) maintain(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		ix.log.Warn("store maintenance", "error", err)
 	}
+	ix.collect(ctx, 0)
 	ix.ageFiles(now)
 }
 
@@ -202,5 +212,22 @@ func (ix *Index) finish() error {
 		err = ix.write(ctx, names, nil)
 	}
 	ix.saveFiles(closeShare)
+	ix.collect(ctx, 1)
 	return errors.Join(err, ix.flush(ctx))
+}
+
+// collect forgets what the store has too much of, and gives the space back,
+// once least vectors were stored since the last time.
+func (ix *Index) collect(ctx context.Context, least int64) {
+	if n := ix.put.Load(); n < least || ix.readOnlyNow() {
+		return
+	}
+	ix.put.Store(0)
+	_, err := ix.store.Collect(ctx, spareVectors)
+	if err == nil {
+		_, err = ix.store.Compact(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		ix.log.Warn("the store keeps more than it needs", "error", err)
+	}
 }

@@ -48,6 +48,18 @@ func (r *raws) hold(id string, raw json.RawMessage) {
 	r.recent.Remove(id)
 }
 
+// known says whether the object of the tool id is in memory.
+func (r *raws) known(id string) bool {
+	return r.peek(id) != nil || r.recent.Contains(id)
+}
+
+// keep holds the object of the tool id for the store, if it is in memory.
+func (r *raws) keep(id string) {
+	if raw, ok := r.recent.Peek(id); ok && r.peek(id) == nil {
+		r.hold(id, raw)
+	}
+}
+
 // peek returns the object that is held for the tool id.
 func (r *raws) peek(id string) json.RawMessage {
 	r.mu.Lock()
@@ -139,11 +151,12 @@ func (ix *Index) readRaw(ctx context.Context, server string, key store.Key, id s
 	return nil, fmt.Errorf("read tool %s of server %q: %w; it comes back when the server is listed again", id, server, err)
 }
 
-// distrust makes the next list of a server be stored whole.
+// distrust has a server listed again and its list stored whole.
 func (ix *Index) distrust(server string) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if sv := ix.servers[server]; sv != nil {
-		sv.suspect = true
+		sv.suspect, sv.lost = true, true
+		wake(ix.look)
 	}
 }

@@ -24,6 +24,9 @@ func (ix *Index) Status() Status {
 			problems = append(problems, p)
 		}
 	}
+	if lost := ix.lost(); len(lost) > 0 {
+		problems = append(problems, describeLost(lost))
+	}
 	st.Problem = strings.Join(problems, "; ")
 	st.Unwritten = ix.problem != ""
 	st.Pending = ix.pending()

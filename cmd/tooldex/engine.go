@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,14 @@ type engine struct {
 	set     *upstream.Set // nil when offline
 	gw      *gateway.Gateway
 	closers []io.Closer
+
+	closing   context.Context // done when close is called
+	stop      context.CancelFunc
+	relisting sync.WaitGroup // what close waits for
 }
+
+// relistTimeout bounds a listing that nobody waits for.
+const relistTimeout = 2 * time.Minute
 
 // engineOptions say what of an engine a command needs.
 type engineOptions struct {
@@ -101,6 +109,7 @@ func unusedHint(path string) string {
 
 func (a *app) engineFor(cmd *cobra.Command, cfg *config.Config, o engineOptions) (*engine, error) {
 	e := &engine{cfg: cfg, log: a.logger(cmd, cfg, o)}
+	e.closing, e.stop = context.WithCancel(context.Background())
 	if err := e.open(o); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
@@ -133,17 +142,6 @@ func (e *engine) open(o engineOptions) error {
 	if err != nil {
 		return hint(fmt.Errorf("index.params: %w", err), "write the file with \"tooldex eval tune\", or remove the setting")
 	}
-	log := e.log
-	if !o.serving {
-		log = nil // what concerns a short command is in the index's Status
-	}
-	e.ix, err = index.Open(e.cfg.State, index.Options{
-		Embedder: e.emb, Fallback: fallback, Sources: sources(e.cfg), Params: params,
-		HNSWThreshold: hnswThreshold(e.cfg.Index.HNSWThreshold), Offline: !o.online, Logger: log,
-	})
-	if err != nil {
-		return hint(fmt.Errorf("open state folder %s: %w", e.cfg.State, err), "choose another folder with --state, or see \"tooldex doctor\"")
-	}
 	var calls gateway.Caller
 	if o.online {
 		if e.set, err = e.newSet(o); err != nil {
@@ -151,8 +149,30 @@ func (e *engine) open(o engineOptions) error {
 		}
 		calls = e.set
 	}
+	log, relist := e.log, e.relist
+	if !o.serving {
+		log, relist = nil, nil // what concerns a short command is in the index's Status
+	}
+	e.ix, err = index.Open(e.cfg.State, index.Options{
+		Embedder: e.emb, Fallback: fallback, Sources: sources(e.cfg), Params: params,
+		HNSWThreshold: hnswThreshold(e.cfg.Index.HNSWThreshold), Offline: !o.online, Relist: relist, Logger: log,
+	})
+	if err != nil {
+		return hint(fmt.Errorf("open state folder %s: %w", e.cfg.State, err), "choose another folder with --state, or see \"tooldex doctor\"")
+	}
 	e.gw = gateway.New(e.ix, calls, e.gatewayOptions())
 	return nil
+}
+
+// relist has a server list its tools again, in the background.
+func (e *engine) relist(server string) {
+	e.relisting.Go(func() {
+		ctx, cancel := context.WithTimeout(e.closing, relistTimeout)
+		defer cancel()
+		if _, err := e.set.Refresh(ctx, server); err != nil && e.closing.Err() == nil {
+			e.log.Warn("a server whose tools are lost could not be listed", "server", server, "error", err)
+		}
+	})
 }
 
 // openEmbedders sets e.emb and returns the embedder that stands in for it.
@@ -316,9 +336,13 @@ func (e *engine) running(ctx context.Context, f func(context.Context) error) err
 // close writes what is pending and ends all background work.
 func (e *engine) close() error {
 	var errs []error
+	if e.stop != nil {
+		e.stop()
+	}
 	if e.ix != nil {
 		errs = append(errs, e.ix.Close())
 	}
+	e.relisting.Wait()
 	for _, c := range e.closers {
 		errs = append(errs, c.Close())
 	}

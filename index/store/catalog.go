@@ -22,7 +22,9 @@ type ID [6]byte
 // Key is the key of the server name at the connection that source describes.
 // It is a keyed hash, so that the store never holds what source says.
 func (s *Store) Key(name, source string) Key {
+	s.mu.Lock()
 	mac := hmac.New(sha256.New, s.key)
+	s.mu.Unlock()
 	fmt.Fprintf(mac, "server\x00%s\x00%s", name, source)
 	return Key(mac.Sum(nil)[:16])
 }

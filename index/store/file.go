@@ -24,6 +24,9 @@ import (
 // does.
 const maxSize = 64 << 30
 
+// allocSize is by how much a large file grows at a time.
+const allocSize = 1 << 20
+
 // errMoved reports that the file was moved aside between opening and locking.
 var errMoved = errors.New("file was replaced")
 
@@ -94,7 +97,7 @@ func (s *Store) borrow(readOnly bool) *handle {
 // open opens the file for h and lends h to readers if it is a writer's.
 func (s *Store) open(h *handle, readOnly bool) error {
 	db, err := bbolt.Open(s.path, 0o600, &bbolt.Options{
-		ReadOnly: readOnly, Timeout: 1, NoStatistics: true, MaxSize: maxSize,
+		ReadOnly: readOnly, Timeout: 1, NoStatistics: readOnly, MaxSize: maxSize,
 		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
 			var err error
 			h.file, err = openNonEmpty(path, flag&^os.O_CREATE, mode)
@@ -104,7 +107,7 @@ func (s *Store) open(h *handle, readOnly bool) error {
 	if err != nil {
 		return classify(err)
 	}
-	h.db = db
+	h.db, db.AllocSize = db, allocSize
 	if err := s.verifyFile(db, h.file); err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -231,6 +234,7 @@ func (s *Store) create() error {
 	return atomicfile.Rename(temp, s.path)
 }
 
+// initialise makes the buckets and the records of meta.
 func (s *Store) initialise(tx *bbolt.Tx) error {
 	for _, name := range buckets {
 		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
@@ -239,6 +243,9 @@ func (s *Store) initialise(tx *bbolt.Tx) error {
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // crypto/rand never fails
+	s.mu.Lock()
+	s.made = binary.LittleEndian.Uint64(id[:])
+	s.mu.Unlock()
 	m := in(tx, "meta")
 	return errors.Join(
 		m.put([]byte("format"), binary.LittleEndian.AppendUint32(nil, s.o.format)),

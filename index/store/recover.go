@@ -104,6 +104,9 @@ func (s *Store) replaceDamaged(cause error) error {
 	if err := s.create(); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.made = 0 // it has a past
+	s.mu.Unlock()
 	old := &Store{dir: s.dir, path: aside, o: s.o}
 	saved := old.salvage()
 	err = s.try(false, func(db *bbolt.DB) error { return db.Update(saved.restore) })

@@ -100,10 +100,11 @@ type Options struct {
 type Store struct {
 	dir, path string
 	o         Options
-	key       []byte        // of the folder, keys the servers
 	writer    chan struct{} // held by the one writer of this process
 
 	mu    sync.Mutex // guards the fields below
+	key   []byte     // of the folder, keys the servers
+	made  uint64     // id of the file that this process made last
 	lent  *handle    // of the writer of this process, while it has the file open
 	notes []string   // what was lost or left undone, for people
 }
@@ -175,12 +176,42 @@ func (s *Store) prepareFolder() error {
 		}
 		s.o.ReadOnly = !writable(s.dir)
 	}
+	return s.takeKey()
+}
+
+// takeKey reads the folder's key.
+func (s *Store) takeKey() error {
 	key, err := s.folderKey()
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.key = key
 	return nil
+}
+
+// Renew makes the folder, its key and the file anew where they are missing,
+// and takes over what another process has made of them since. Keys of servers
+// may be others then.
+func (s *Store) Renew(ctx context.Context) error {
+	if s.o.ReadOnly {
+		return nil
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return s.wrap("make anew", err)
+	}
+	if err := s.takeKey(); err != nil {
+		return err
+	}
+	return s.prepareFile(ctx, s.probe)
+}
+
+// Made says whether this process made the file with this id.
+func (s *Store) Made(file uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.made == file
 }
 
 // writable says whether files can be made in dir.

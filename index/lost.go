@@ -1,0 +1,123 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tooldex/tooldex/index/store"
+)
+
+// relistEvery is how long a server that was to be listed has before it is
+// asked for again.
+const relistEvery = time.Minute
+
+// restore goes on with another store than the one that was loaded: the folder
+// was deleted or replaced. What another process has made of it is taken over
+// by the caller; where memory has all of a server, it is stored anew.
+func (ix *Index) restore(ctx context.Context) (c store.Counters, err error) {
+	if err = ix.store.Renew(ctx); err == nil {
+		c, err = ix.store.Counters(ctx)
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if err != nil {
+		if !errors.Is(err, store.ErrBusy) {
+			_ = ix.fail(err) // it is remembered and logged there
+		}
+		return c, err
+	}
+	ix.log.Warn("the store was deleted or replaced", "store", ix.store.Path(), "made anew", ix.store.Made(c.File))
+	ix.failure = ""
+	for name, sv := range ix.servers {
+		sv.key, sv.generation, sv.suspect = ix.key(name), 0, true
+		ix.raws.place(name, sv.key)
+		for id := range sv.entries {
+			sv.lost = sv.lost || !ix.raws.known(id)
+			ix.raws.keep(id)
+		}
+		ix.unsaved += len(sv.entries)
+	}
+	if ix.store.Made(c.File) {
+		ix.meter.again(ix.snapshot())
+		for _, m := range ix.models.all() {
+			ix.tending.Go(func() { ix.storeVectors(ctx, m) })
+		}
+	}
+	return c, nil
+}
+
+// storeVectors stores all vectors that memory has of m.
+func (ix *Index) storeVectors(ctx context.Context, m *model) {
+	ix.mu.Lock()
+	info := m.spaceInfo()
+	m.unsaved = len(m.known)
+	texts, vectors := make([][32]byte, 0, len(m.known)), make([][]float32, 0, len(m.known))
+	for text, v := range m.known {
+		texts, vectors = append(texts, text), append(vectors, v)
+	}
+	ix.mu.Unlock()
+	for len(texts) > 0 {
+		n := min(len(texts), maxBatch)
+		if err := ix.store.PutVectors(ctx, info, texts[:n], vectors[:n]); err != nil {
+			m.log(ix.log).Warn("vectors are not stored anew", "error", err)
+			return
+		}
+		texts, vectors = texts[n:], vectors[n:]
+	}
+}
+
+// again counts what was stored once more: it is lost.
+func (m *meter) again(s *snapshot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, d := range m.stored {
+		if doc, found := s.find(id); found {
+			m.fresh[id] = m.fresh[id].plus(d)
+			m.servers[id] = s.docs[doc].tool.Server
+		}
+	}
+	m.stored = map[string]Metrics{}
+}
+
+// askForLists has the servers listed whose tools are lost in part.
+func (ix *Index) askForLists(now time.Time) {
+	ix.mu.Lock()
+	var ask []string
+	for _, name := range ix.lost() {
+		if sv := ix.servers[name]; now.Sub(sv.asked) > relistEvery {
+			sv.asked = now
+			ask = append(ask, name)
+		}
+	}
+	ix.mu.Unlock()
+	for _, name := range ask {
+		if ix.options.Relist != nil {
+			ix.options.Relist(name)
+		}
+	}
+}
+
+// lost are the names of the servers whose tools are lost in part, in order.
+// The caller holds mu.
+func (ix *Index) lost() (names []string) {
+	for name, sv := range ix.servers {
+		if sv.lost {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// describeLost is what status says of them.
+func describeLost(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most:most], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("tools of server %s are not in the store any more; describing and executing them may fail until the server is listed again", strings.Join(names, ", "))
+}
