@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,7 @@ var tokens atomic.Int64
 // call runs one tools/call with the retries that r allows.
 func (s *server) call(ctx context.Context, r Request) (Result, error) {
 	fail := func(res Result, err error) (Result, error) {
-		return res, &CallError{Server: r.Server, Tool: r.Tool, Sent: res.Sent, Err: err}
+		return res, &CallError{Server: r.Server, Tool: r.Tool, Sent: res.Sent, Err: s.mask.error(err)}
 	}
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -123,7 +124,9 @@ func (c *conn) call(ctx context.Context, r Request) (Result, error) {
 	res := Result{Raw: raw, Protocol: c.version(), Sent: k.sent.Load() && !k.refused.Load()}
 	switch {
 	case fault == nil && err == nil && raw != nil:
-		return res, nil
+		if err = checkType(res); err == nil {
+			return res, nil
+		}
 	case fault != nil:
 		err = fault
 	case ctx.Err() != nil:
@@ -138,6 +141,25 @@ func (c *conn) call(ctx context.Context, r Request) (Result, error) {
 	}
 	res.Raw = nil
 	return res, err
+}
+
+// checkType returns an error for a result of a type that the protocol does not
+// have: it would be taken for a success without content.
+func checkType(res Result) error {
+	if res.Protocol < stateless || !bytes.Contains(res.Raw, []byte(`"resultType"`)) {
+		return nil
+	}
+	var r struct {
+		ResultType json.RawMessage `json:"resultType"`
+	}
+	if err := json.Unmarshal(res.Raw, &r); err != nil {
+		return fmt.Errorf("the result does not decode: %w", err)
+	}
+	switch string(r.ResultType) {
+	case "", "null", `"complete"`, `"input_required"`:
+		return nil
+	}
+	return fmt.Errorf("the result is of the unknown type %s", clip(r.ResultType, 40))
 }
 
 // exchange has the SDK make the call, and meanwhile hands on its progress.

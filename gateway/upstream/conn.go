@@ -54,6 +54,7 @@ type dialer struct {
 	discoverTimeout time.Duration
 	listenPause     time.Duration
 	start           func(Spec, *slog.Logger) (*process, error)
+	mask            masker
 }
 
 // dial connects in the way that e remembers, else in every way that the Spec
@@ -115,6 +116,7 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		transport: transport, tap: newTap(d.log, signal), changed: changed,
 		done: make(chan struct{}), suspect: make(chan error, 1), idle: make(chan struct{}),
 	}
+	c.tap.mask = d.mask
 	// The SDK ties a session of legacy SSE to the context it is opened with.
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	d.discoverTimeout = min(d.discoverTimeout, d.connectTimeout/2)

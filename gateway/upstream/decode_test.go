@@ -123,6 +123,7 @@ func TestPagesThatDoNotDecode(t *testing.T) {
 		`[]`:                            "the result does not decode",
 		`{}`:                            "the result has no array named tools",
 		`{"tools":{}}`:                  "the result has no array named tools",
+		`{"tools":null}`:                "the result has no array named tools",
 		`{"tools":[],"nextCursor":[1]}`: "nextCursor [1] is not a string",
 	} {
 		_, err := decodePage(json.RawMessage(text))

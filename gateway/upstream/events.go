@@ -136,7 +136,7 @@ func (s *eventStream) message(data []byte) []byte {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	m, err := jsonrpc.DecodeMessage(data)
+	m, err := s.tap.read(data)
 	if err != nil {
 		s.tap.log.Debug("event that is not of MCP", "error", err, "data", string(clip(data, 200)))
 		return nil

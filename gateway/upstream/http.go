@@ -337,7 +337,7 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 	var m jsonrpc.Message
 	var err error = ErrTooLarge
 	if len(data) <= maxMessage {
-		m, err = jsonrpc.DecodeMessage(data)
+		m, err = l.tap.read(data)
 	}
 	r, ok := m.(*jsonrpc.Response)
 	opening := x.method == "server/discover" || x.method == "initialize"

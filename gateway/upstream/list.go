@@ -97,11 +97,21 @@ type page struct {
 
 func decodePage(raw json.RawMessage) (page, error) {
 	var p page
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
+	fields, err := members(raw)
+	if err != nil {
 		return p, fmt.Errorf("the result does not decode: %w", err)
 	}
-	if err := json.Unmarshal(fields["tools"], &p.tools); err != nil {
+	list := fields["tools"]
+	if len(list) > 0 && list[0] == '[' {
+		err = split(list, func(part []byte, depth int) bool {
+			if depth > maxDepth {
+				part = nil
+			}
+			p.tools = append(p.tools, part)
+			return len(p.tools) <= maxTools
+		})
+	}
+	if err != nil || len(list) == 0 || list[0] != '[' {
 		return p, errors.New("the result has no array named tools")
 	}
 	if next := fields["nextCursor"]; len(next) > 0 {
@@ -119,6 +129,14 @@ func decodePage(raw json.RawMessage) (page, error) {
 // add takes over the tools of page n; what has no name is no tool.
 func (l *Listing) add(p page, n int) {
 	for i, raw := range p.tools {
+		switch {
+		case raw == nil:
+			l.Warnings = append(l.Warnings, fmt.Sprintf("entry %d on page %d of tools/list is %v", i+1, n, errDeep))
+			continue
+		case len(l.Tools) == maxTools:
+			l.Warnings = append(l.Warnings, fmt.Sprintf("tools/list is too long: stopped within page %d with %d tools", n, maxTools))
+			return
+		}
 		var fields map[string]json.RawMessage
 		var name string
 		if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields["name"], &name) != nil || name == "" {

@@ -207,6 +207,17 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 		os.Exit(7)
 	case "pid":
 		reply(fmt.Sprintf(`{"content":[],"structuredContent":{"pid":%d}}`, os.Getpid()))
+	case "bytes":
+		reply("{\"content\":[{\"type\":\"text\",\"text\":\"a\xffb\"}],\"structuredContent\":{\"k\xc3\":\"\xe2\x82\"}}")
+	case "deep":
+		reply(`{"content":[],"structuredContent":` + nested(2000) + `}`)
+	case "odd type":
+		reply(`{"resultType":"deferred","content":[]}`)
+	case "leak":
+		refuse(-32602, "bad credentials: "+os.Getenv("API_KEY"))
+	case "leak result":
+		fmt.Fprintln(os.Stderr, "raw: key is "+os.Getenv("API_KEY"))
+		reply(`{"content":[{"type":"text","text":"` + os.Getenv("API_KEY") + `"}]}`)
 	case "environ":
 		text, _ := json.Marshal(os.Environ())
 		reply(fmt.Sprintf(`{"content":[],"structuredContent":%s}`, text))

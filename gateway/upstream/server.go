@@ -34,6 +34,7 @@ type server struct {
 	o       Options
 	log     *slog.Logger
 	queue   int
+	mask    masker
 	places  chan struct{} // calls under way
 	waiting atomic.Int64  // calls that wait for a place
 	starts  chan struct{} // shared by all servers of the Set
@@ -58,8 +59,9 @@ type listed struct {
 }
 
 func newServer(sp Spec, o Options, starts chan struct{}) *server {
+	mask := newMasker(sp)
 	s := &server{
-		spec: sp, o: o, log: o.Logger.With("server", sp.Name), starts: starts,
+		spec: sp, o: o, log: mask.log(o.Logger.With("server", sp.Name)), mask: mask, starts: starts,
 		queue:  defaultQueue,
 		wake:   make(chan struct{}, 1),
 		relist: make(chan chan<- listed),
@@ -171,7 +173,7 @@ func (s *server) connect(ctx context.Context, known *Era) (*conn, time.Duration,
 	d := dialer{
 		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
 		connectTimeout: orDuration(s.spec.StartTimeout, s.o.ConnectTimeout), discoverTimeout: s.o.DiscoverTimeout,
-		listenPause: s.o.listenPause, start: startProcess,
+		listenPause: s.o.listenPause, start: startProcess, mask: s.mask,
 	}
 	c, err := d.dial(ctx, *known)
 	if err != nil {
@@ -402,10 +404,11 @@ func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.st
+	st.Error = s.mask.text(st.Error)
 	st.InFlight = len(s.places)
 	st.Warnings = slices.Clone(s.listing.Warnings)
 	if s.garbage != "" {
-		st.Warnings = append(st.Warnings, "wrote on stdout what is no MCP: "+s.garbage)
+		st.Warnings = append(st.Warnings, "wrote on stdout what is no MCP: "+s.mask.text(s.garbage))
 	}
 	return st
 }

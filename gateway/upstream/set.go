@@ -140,7 +140,7 @@ func (s *Set) Refresh(ctx context.Context, server string) (Listing, error) {
 	}
 	l, err := srv.refresh(ctx)
 	if err != nil {
-		return Listing{}, fmt.Errorf("refresh %s: %w", server, err)
+		return Listing{}, fmt.Errorf("refresh %s: %w", server, srv.mask.error(err))
 	}
 	return l, nil
 }

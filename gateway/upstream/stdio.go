@@ -258,7 +258,7 @@ func (l *stdioLink) accept(line []byte) bool {
 	}
 	good := false
 	for _, part := range parts {
-		m, err := jsonrpc.DecodeMessage(part)
+		m, err := l.tap.read(part)
 		if err != nil {
 			break
 		}

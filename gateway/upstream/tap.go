@@ -67,6 +67,9 @@ func (s *sink) outcome() (json.RawMessage, error) {
 type tap struct {
 	log     *slog.Logger
 	changed func() // the server says that its list of tools has changed
+	mask    masker
+
+	onceBytes sync.Once // bytes that are not UTF-8 are told of
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[jsonrpc.ID]*sink
