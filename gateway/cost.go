@@ -12,8 +12,8 @@ import (
 
 const (
 	// maxCost bounds one check of arguments, in visits of a subschema, which
-	// take some 300 ns each.
-	maxCost = 2_000_000
+	// take 100 ns to 1 µs each.
+	maxCost = 1_000_000
 	// maxExplained bounds a check that keeps every violation, at some 200
 	// bytes each; dearer ones only learn whether there is one.
 	maxExplained = 50_000

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func bombs() map[string][2]string {
 		"many violations":  {`{"additionalProperties":{"type":"string"}}`, manyKeys(100_000)},
 		"many unknown":     {`{"additionalProperties":false}`, manyKeys(100_000)},
 		"deep":             {`{"properties":{"a":{"$ref":"#"}}}`, nested(9_000)},
-		"near the limit":   {`{"properties":{"a":{"items":{"type":"integer","minimum":0}}}}`, `{"a":[1` + strings.Repeat(",2", 200_000) + `]}`},
+		"near the limit":   {`{"properties":{"a":{"items":{"type":"integer","minimum":0}}}}`, `{"a":[1` + strings.Repeat(",2", 100_000) + `]}`},
 		"its own dialect":  {`{"$schema":"tool:///inputSchema","allOf":[{"$ref":"#/$defs/0"}],"$defs":{"0":{}}}`, `{}`},
 		"claimed patterns": {`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"items":{"format":"regex"}}}}`, `{"a":["(?i)\\pL{900}"` + strings.Repeat(`,"(?i)\\pL{900}"`, 999) + `]}`},
 	}
@@ -104,5 +105,37 @@ func TestBombs(t *testing.T) {
 				t.Errorf("the error has %d bytes", len(e.msg))
 			}
 		})
+	}
+}
+
+// TestHeavyChecks checks that long checks wait for each other, and not for
+// callers that have gone or when the gateway ends.
+func TestHeavyChecks(t *testing.T) {
+	g := New(nil, nil, Options{})
+	obj, err := readObject(json.RawMessage(`{"name":"t","inputSchema":{"properties":{"a":{"items":{"type":"integer"}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments := json.RawMessage(`{"a":[1` + strings.Repeat(",2", 10_000) + `]}`)
+	if err := g.check(t.Context(), "s/t", obj, arguments); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.heavy.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := g.check(gone, "s/t", obj, arguments); err == nil || !strings.Contains(err.Error(), "before its arguments were checked") {
+		t.Errorf("got %v for a caller that has gone", err)
+	}
+	if err := g.check(gone, "s/t", obj, json.RawMessage(`{"a":[1]}`)); err != nil {
+		t.Errorf("got %v for a short check beside a long one", err)
+	}
+	waiting := make(chan error)
+	go func() { waiting <- g.check(t.Context(), "s/t", obj, arguments) }()
+	g.underWay.shut()
+	g.heavy.leave()
+	if err := <-waiting; err == nil || !strings.Contains(err.Error(), errShutdown.Error()) {
+		t.Errorf("got %v when the gateway ends", err)
 	}
 }

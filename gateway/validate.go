@@ -42,6 +42,11 @@ func (g *Gateway) check(ctx context.Context, name string, obj *toolObject, argum
 			msg:  fmt.Sprintf("execute_tool %s: its input schema is too costly to check against these arguments: %v", name, err),
 			hint: "the tool did not run; give smaller arguments, or let the operator set execution.validate_arguments: false",
 		}
+	case errors.Is(err, errShutdown):
+		return &callError{
+			msg:  fmt.Sprintf("execute_tool %s: cancelled as %v", name, errShutdown),
+			hint: "the tool did not run; reconnect and call again",
+		}
 	case ctx.Err() != nil:
 		return &callError{
 			msg:  fmt.Sprintf("execute_tool %s: the time was up before its arguments were checked", name),
@@ -89,6 +94,9 @@ func (g *Gateway) validate(ctx context.Context, obj *toolObject, value any) erro
 		return err
 	}
 	defer g.heavy.leave()
+	if g.underWay.isShut() { // while this call waited
+		return errShutdown
+	}
 	if s.refute.Validate(value) == nil {
 		return errRefuted
 	}
