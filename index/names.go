@@ -13,7 +13,10 @@ import (
 
 // Resolve returns the tools that name can mean among those that scope allows:
 // the matches of the first level that has any of exact qualified name, id,
-// another spelling (server__name, server.name, server:name), bare name.
+// another spelling (server__name, server.name, server:name), bare name. What
+// looks like an id is none of the others, and a name that begins with one of
+// the servers means nothing elsewhere: a tool that has gone must not be
+// replaced by another server's of a confusable name.
 func (ix *Index) Resolve(name string, scope func(*Tool) bool) []Hit {
 	s := ix.snapshot()
 	docs := s.resolve(name, scope)
@@ -35,22 +38,80 @@ func (s *snapshot) resolve(name string, scope func(*Tool) bool) []uint32 {
 	return docs
 }
 
-// bareLevel is the last of resolveLevel's levels.
-const bareLevel = 3
+const (
+	spelledLevel = 2
+	bareLevel    = 3 // the last of resolveLevel's levels
+)
 
 func (s *snapshot) resolveLevel(name string, scope func(*Tool) bool) (docs []uint32, level int) {
+	if isID(name) {
+		return s.see(s.withID(name), scope), 0
+	}
 	levels := [...]func() []uint32{
 		func() []uint32 { return s.qualified(name) },
 		func() []uint32 { return s.withID(name) },
-		func() []uint32 { return s.spelled(name) },
-		bareLevel: func() []uint32 { return s.names.find(name) },
+		spelledLevel: func() []uint32 { return s.spelled(name) },
+		bareLevel:    func() []uint32 { return s.names.find(name) },
 	}
 	for i, find := range levels {
-		if docs = s.see(find(), scope); len(docs) > 0 {
+		docs = s.see(find(), scope)
+		if i >= spelledLevel && len(docs) > 0 {
+			docs = viewer{s, scope}.owned(docs, name, i)
+		}
+		if len(docs) > 0 {
 			return docs, i
 		}
 	}
 	return nil, 0
+}
+
+// isID says whether name is written as the ids are.
+func isID(name string) bool {
+	return len(name) == 12 && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// A viewer looks at a snapshot within a scope.
+type viewer struct {
+	*snapshot
+	scope func(*Tool) bool
+}
+
+// owned returns those of docs that name, found on a level, may mean as it
+// begins with a server that the caller can see.
+func (v viewer) owned(docs []uint32, name string, level int) []uint32 {
+	owner := v.owner(name)
+	foreign := func(d uint32) bool { return v.docs[d].tool.Server != owner }
+	switch {
+	case owner == "":
+		return docs
+	case level == bareLevel:
+		return slices.DeleteFunc(docs, foreign)
+	case !slices.ContainsFunc(docs, func(d uint32) bool { return !foreign(d) }):
+		return nil
+	}
+	return docs // of several servers, one of which is the owner
+}
+
+// owner is the server that name begins with: what stands before the first
+// slash, else the longest before another separator; "" when the caller can
+// see none such.
+func (v viewer) owner(name string) string {
+	if server, _, ok := strings.Cut(name, "/"); ok && v.serves(server) {
+		return server
+	}
+	for i := min(len(name)-1, v.names.longestServer); i > 0; i-- {
+		begins := func(sep string) bool { return strings.HasPrefix(name[i:], sep) }
+		if slices.ContainsFunc(spellings, begins) && v.serves(name[:i]) {
+			return name[:i]
+		}
+	}
+	return ""
+}
+
+// serves says whether the viewer sees a tool of server.
+func (v viewer) serves(server string) bool {
+	n, ok := slices.BinarySearch(v.servers, server)
+	return ok && slices.ContainsFunc(v.tools[n], func(d uint32) bool { return v.visible(d, v.scope) })
 }
 
 // see returns those of docs that scope lets the caller see, sorted by name.
