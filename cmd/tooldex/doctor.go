@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -93,6 +94,7 @@ func (a *app) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 	if len(cfg.Servers)+len(brokenNames(cfg)) == 0 {
 		out[0].OK, out[0].Remedy = false, "take over the servers of your clients with \"tooldex import --write\""
 	}
+	out = append(out, writableByAll("configuration", "they choose what runs", cfg.Path, filepath.Dir(cfg.Path))...)
 	for _, path := range config.Unused(cfg.Path) {
 		out = append(out, finding{"configuration", true, unusedHint(path), ""})
 	}
@@ -112,7 +114,7 @@ func (a *app) checkState(ctx context.Context, cfg *config.Config, repair bool) [
 	if err != nil {
 		return []finding{{"state folder", false, err.Error(), "tooldex index check"}}
 	}
-	var out []finding
+	out := writableByAll("state folder", "they choose what is found", dir)
 	if !slices.ContainsFunc(problems, harmful) {
 		out = append(out, finding{"state folder", true, dir + ": every file is sound", ""})
 	}
@@ -122,6 +124,21 @@ func (a *app) checkState(ctx context.Context, cfg *config.Config, repair bool) [
 	}
 	for _, p := range problems {
 		out = append(out, finding{"state folder", !harmful(p), p.File + ": " + p.What, orDefault(p.Remedy, "tooldex doctor --repair")})
+	}
+	return out
+}
+
+// writableByAll finds the files and folders that every user of the machine may
+// change. A folder with the sticky bit, such as /tmp, keeps its files safe.
+func writableByAll(what, harm string, paths ...string) []finding {
+	var out []finding
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o002 == 0 || info.Mode()&os.ModeSticky != 0 {
+			continue
+		}
+		detail := fmt.Sprintf("%s: every user of this machine may change it (mode %04o): %s", path, info.Mode().Perm(), harm)
+		out = append(out, finding{what, false, detail, "chmod go-w " + path})
 	}
 	return out
 }
