@@ -94,8 +94,9 @@ func (a *app) runReindex(cmd *cobra.Command, f *reindexFlags) error {
 	if err == nil && f.prune {
 		pruned, err = e.ix.Prune(cmd.Context(), e.disabledNames()...)
 	}
-	if err == nil && (f.embed || e.cfg.Embedding.Provider == embed.Builtin) { // the built-in model takes microseconds
-		err = a.awaitVectors(cmd.Context(), e)
+	var embedding error
+	if err == nil && (f.embed || e.cfg.Embedding.Provider == embed.Builtin) {
+		embedding = a.awaitVectors(cmd.Context(), e.ix, f.embed)
 	}
 	status := e.ix.Status()
 	if err = errors.Join(err, e.close()); err != nil {
@@ -104,7 +105,14 @@ func (a *app) runReindex(cmd *cobra.Command, f *reindexFlags) error {
 	if len(status.Pending) > 0 {
 		a.note("warning: not written yet, the state folder is busy: %s", strings.Join(status.Pending, ", "))
 	}
-	return a.showRelisted(rows, pruned, status)
+	err = a.showRelisted(rows, pruned, status)
+	switch {
+	case embedding != nil && (f.embed || cmd.Context().Err() != nil):
+		return errors.Join(embedding, err)
+	case embedding != nil:
+		a.note("warning: %v; serving makes the vectors that are missing", embedding)
+	}
+	return err
 }
 
 // serverNames are the servers to list.
@@ -206,23 +214,43 @@ func nonNil(list []string) []string {
 	return list
 }
 
+// briefly is how long reindex waits for the built-in model unasked. The model
+// takes microseconds a tool; while others change the catalog without a pause
+// there is no end to wait for.
+const briefly = 10 * time.Second
+
+// A waiter makes vectors in the background.
+type waiter interface {
+	Wait(ctx context.Context) error
+	Status() index.Status
+}
+
 // awaitVectors waits for the embedder with a bar: texts a second, time left.
-func (a *app) awaitVectors(ctx context.Context, e *engine) error {
+// Unless toTheEnd it gives up after a while, which is no error.
+func (a *app) awaitVectors(ctx context.Context, ix waiter, toTheEnd bool) error {
+	if !toTheEnd {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, briefly)
+		defer cancel()
+	}
 	bars := newBars(a.err, a.json)
 	defer bars.finish()
 	done := make(chan error, 1)
-	go func() { done <- e.ix.Wait(ctx) }()
+	go func() { done <- ix.Wait(ctx) }()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case err := <-done:
+			if !toTheEnd && errors.Is(err, context.DeadlineExceeded) {
+				return nil
+			}
 			if err != nil {
 				return hint(fmt.Errorf("embed tools: %w", err), "see \"tooldex doctor\"")
 			}
 			return nil
 		case <-tick.C:
-			for _, m := range e.ix.Status().Models {
+			for _, m := range ix.Status().Models {
 				if m.Vectors < m.Wanted {
 					bars.tick("embedding with "+m.Model, m.Vectors, m.Wanted)
 				}
