@@ -1,8 +1,6 @@
 // Package embedtest has the suite that every embedder passes ([Test]), the
 // one for an embedder whose server is gone ([TestGone]), and a server that
 // speaks both protocols and misbehaves to order ([Server]).
-//
-// Subpackage gguf writes tiny models for the real servers.
 package embedtest
 
 import (

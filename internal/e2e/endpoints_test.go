@@ -20,7 +20,6 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/tooldex/tooldex/embed"
-	"github.com/tooldex/tooldex/embed/embedtest/gguf"
 )
 
 // A daemon is a server that a test starts, kills and starts again.
@@ -99,15 +98,6 @@ func needEndpoint(t *testing.T, variable string) string {
 	return path
 }
 
-func tinyModel(t *testing.T, seed uint64) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := (gguf.Model{Seed: seed}).Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 func startOllama(t *testing.T) *endpoint {
 	program := needEndpoint(t, "TOOLDEX_OLLAMA")
 	addr, home := freeAddress(t), t.TempDir()
@@ -115,7 +105,7 @@ func startOllama(t *testing.T) *endpoint {
 	e := &endpoint{config: embed.Config{Provider: embed.Ollama, URL: base.String(), Model: "tiny"}}
 	e.daemon = newDaemon(t, base.String()+"/api/version",
 		[]string{"OLLAMA_HOST=" + addr, "HOME=" + home, "OLLAMA_MODELS=" + filepath.Join(home, "models")}, program, "serve")
-	e.reload = func(seed uint64) { createModel(t, base, tinyModel(t, seed)) }
+	e.reload = func(seed uint64) { createModel(t, base, tinyModel(seed)) }
 	e.reload(1)
 	return e
 }
@@ -141,7 +131,7 @@ func startLlama(t *testing.T) *endpoint {
 	program := needEndpoint(t, "TOOLDEX_LLAMA_SERVER")
 	addr, model := freeAddress(t), filepath.Join(t.TempDir(), "tiny.gguf")
 	write := func(seed uint64) {
-		if err := os.WriteFile(model, tinyModel(t, seed), 0o600); err != nil {
+		if err := os.WriteFile(model, tinyModel(seed), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
