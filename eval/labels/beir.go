@@ -1,10 +1,12 @@
 package labels
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tooldex/tooldex/index"
@@ -22,26 +24,8 @@ func (beir) splits(dir string) []string {
 	return out
 }
 
-func (beir) tools(dir string, o Options) ([]index.Tool, int, error) {
-	if o.Tools != nil {
-		return o.Tools, 0, nil
-	}
-	var tools []index.Tool
-	seen := map[string]bool{}
-	path := filepath.Join(dir, "corpus.jsonl")
-	skipped, err := eachLine(path, func(_ int, line []byte) error {
-		t, err := parseDocument(line)
-		if err != nil {
-			return err
-		}
-		if seen[t.Key] {
-			return unless(o.Lenient, fmt.Errorf("field \"_id\": %q stands on an earlier line; want each id once", t.Key))
-		}
-		seen[t.Key] = true
-		tools = append(tools, t)
-		return nil
-	})
-	return tools, skipped, err
+func (beir) tools(dir string, lenient bool) ([]index.Tool, int, error) {
+	return readTools(filepath.Join(dir, "corpus.jsonl"), "_id", lenient, parseDocument)
 }
 
 // parseDocument reads a document as a tool: the title, or else the id, is its
@@ -51,22 +35,11 @@ func parseDocument(line []byte) (index.Tool, error) {
 	if err != nil {
 		return index.Tool{}, err
 	}
-	id, err := o.text("_id", true)
-	if err != nil {
+	var id, title, text string
+	if err := o.texts(field{&id, "_id", true}, field{&title, "title", false}, field{&text, "text", false}); err != nil {
 		return index.Tool{}, err
 	}
-	title, err := o.text("title", false)
-	if err != nil {
-		return index.Tool{}, err
-	}
-	text, err := o.text("text", false)
-	if err != nil {
-		return index.Tool{}, err
-	}
-	if title == "" {
-		title = id
-	}
-	t, err := index.Decode("", []byte(`{"name":`+quote(title)+`,"description":`+quote(text)+`}`))
+	t, err := index.Decode("", []byte(`{"name":`+quote(cmp.Or(title, id))+`,"description":`+quote(text)+`}`))
 	t.Key = id
 	return t, err
 }
@@ -89,12 +62,6 @@ func (beir) queries(s *Set, o Options) error {
 	for _, l := range rel {
 		judged[l.query] = true
 	}
-	kept := s.Queries[:0]
-	for _, q := range s.Queries {
-		if judged[q.ID] {
-			kept = append(kept, q)
-		}
-	}
-	s.Queries = kept
+	s.Queries = slices.DeleteFunc(s.Queries, func(q Query) bool { return !judged[q.ID] })
 	return s.label(rel, o)
 }

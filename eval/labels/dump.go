@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/tooldex/tooldex/index"
@@ -22,10 +22,10 @@ func ReadDump(path string) ([]index.Tool, error) {
 	files := []string{path}
 	if st.IsDir() {
 		files, _ = filepath.Glob(filepath.Join(globEscape(path), "*.json"))
+		slices.Sort(files)
 		if len(files) == 0 {
 			return nil, fmt.Errorf("read tools %s: no .json file in it", path)
 		}
-		sort.Strings(files)
 	}
 	var tools []index.Tool
 	for _, f := range files {

@@ -18,11 +18,12 @@
 package labels
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/tooldex/tooldex/index"
@@ -50,11 +51,14 @@ type Query struct {
 func (q Query) Answerable() bool { return len(q.Relevant) > 0 }
 
 // Title names a set and its split, "name" or "name.split".
-func (s *Set) Title() string {
-	if s.Split == "" {
-		return s.Name
+func (s *Set) Title() string { return Title(s.Name, s.Split) }
+
+// Title names a split of the set called name.
+func Title(name, split string) string {
+	if split == "" {
+		return name
 	}
-	return s.Name + "." + s.Split
+	return name + "." + split
 }
 
 // Answerable counts the queries that some tool serves.
@@ -89,9 +93,11 @@ func Load(dir string, o Options) ([]*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, skipped, err := form.tools(dir, o)
-	if err != nil {
-		return nil, err
+	tools, skipped := o.Tools, 0
+	if tools == nil {
+		if tools, skipped, err = form.tools(dir, o.Lenient); err != nil {
+			return nil, err
+		}
 	}
 	var sets []*Set
 	for _, split := range splits {
@@ -117,7 +123,7 @@ func name(dir string) string {
 // A form is one layout of a set's folder.
 type form interface {
 	splits(dir string) []string
-	tools(dir string, o Options) (tools []index.Tool, skipped int, err error)
+	tools(dir string, lenient bool) (tools []index.Tool, skipped int, err error)
 	queries(s *Set, o Options) error
 }
 
@@ -133,9 +139,7 @@ func detect(dir string, toolsGiven bool) (form, error) {
 	switch {
 	case exists(filepath.Join(dir, "tools.jsonl")):
 		return plain{}, nil
-	case exists(filepath.Join(dir, "corpus.jsonl")):
-		return beir{}, nil
-	case toolsGiven && exists(filepath.Join(dir, "qrels")):
+	case exists(filepath.Join(dir, "corpus.jsonl")), toolsGiven && exists(filepath.Join(dir, "qrels")):
 		return beir{}, nil
 	case toolsGiven:
 		return plain{}, nil
@@ -152,7 +156,7 @@ func exists(path string) bool {
 // choose picks the splits to read: the one named, else the unnamed one, else
 // all of them.
 func choose(dir string, have []string, want string) ([]string, error) {
-	sort.Strings(have)
+	slices.Sort(have)
 	if len(have) == 0 {
 		return nil, fmt.Errorf("read set %s: no queries.jsonl and no queries.SPLIT.jsonl with its qrels", dir)
 	}
@@ -162,16 +166,10 @@ func choose(dir string, have []string, want string) ([]string, error) {
 		}
 		return have, nil
 	}
-	for _, s := range have {
-		if s == want {
-			return []string{s}, nil
-		}
+	if slices.Contains(have, want) {
+		return []string{want}, nil
 	}
-	shown := strings.Join(have, ", ")
-	if shown == "" {
-		shown = "only the unnamed one"
-	}
-	return nil, fmt.Errorf("read set %s: no split %q; it has %s", dir, want, shown)
+	return nil, fmt.Errorf("read set %s: no split %q; it has %s", dir, want, cmp.Or(strings.Join(have, ", "), "only the unnamed one"))
 }
 
 // errSkip marks a line that lenient reading passes over.

@@ -3,6 +3,7 @@ package labels
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,7 +67,26 @@ func parseObject(line []byte) (object, error) {
 	return o, nil
 }
 
-// text returns a string field; need says that it must be there and not empty.
+// A field says where a string goes, and whether it must be there and not
+// empty.
+type field struct {
+	to   *string
+	name string
+	need bool
+}
+
+// texts reads string fields.
+func (o object) texts(fields ...field) error {
+	for _, f := range fields {
+		var err error
+		if *f.to, err = o.text(f.name, f.need); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text returns a string field.
 func (o object) text(field string, need bool) (string, error) {
 	raw, ok := o[field]
 	if !ok || string(raw) == "null" {
@@ -91,17 +111,6 @@ func kind(raw []byte) string {
 	if len(raw) == 0 {
 		return "nothing"
 	}
-	switch raw[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
+	names := map[byte]string{'{': "an object", '[': "a list", '"': "a string", 't': "a boolean", 'f': "a boolean", 'n': "null"}
+	return cmp.Or(names[raw[0]], "a number")
 }

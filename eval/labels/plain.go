@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,40 +39,49 @@ func globEscape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-func (plain) tools(dir string, o Options) ([]index.Tool, int, error) {
-	if o.Tools != nil {
-		return o.Tools, 0, nil
-	}
-	return ReadTools(filepath.Join(dir, "tools.jsonl"), o.Lenient)
+func (plain) tools(dir string, lenient bool) ([]index.Tool, int, error) {
+	return ReadTools(filepath.Join(dir, "tools.jsonl"), lenient)
 }
 
 // ReadTools reads a tools.jsonl. Lenient passes over repeated ids, the first
 // one wins, and counts them.
 func ReadTools(path string, lenient bool) (tools []index.Tool, skipped int, err error) {
-	seen := map[string]bool{}
-	skipped, err = eachLine(path, func(_ int, line []byte) error {
-		t, err := parseTool(line)
-		if err != nil {
-			return err
-		}
-		if seen[t.Key] {
-			return unless(lenient, fmt.Errorf("field \"id\": %q stands on an earlier line; want each id once", t.Key))
-		}
-		seen[t.Key] = true
-		tools = append(tools, t)
-		return nil
-	})
+	tools, skipped, err = readTools(path, "id", lenient, parseTool)
 	if err == nil && len(tools) == 0 {
 		err = fmt.Errorf("%s: no tools; want one JSON object a line", path)
 	}
 	return tools, skipped, err
 }
 
-func unless(lenient bool, err error) error {
-	if lenient {
-		return errSkip
+// readTools reads one tool a line, whose key is in the field id.
+func readTools(path, id string, lenient bool, parse func(line []byte) (index.Tool, error)) (tools []index.Tool, skipped int, err error) {
+	fresh := distinct(id, lenient)
+	skipped, err = eachLine(path, func(_ int, line []byte) error {
+		t, err := parse(line)
+		if err == nil {
+			err = fresh(t.Key)
+		}
+		if err == nil {
+			tools = append(tools, t)
+		}
+		return err
+	})
+	return tools, skipped, err
+}
+
+// distinct refuses the second of two equal ids, or has it passed over.
+func distinct(field string, lenient bool) func(id string) error {
+	seen := map[string]bool{}
+	return func(id string) error {
+		switch {
+		case !seen[id]:
+			seen[id] = true
+			return nil
+		case lenient:
+			return errSkip
+		}
+		return fmt.Errorf("field %q: %q stands on an earlier line; want each id once", field, id)
 	}
-	return err
 }
 
 // own are the fields of a line that are not part of the tool object.
@@ -84,14 +94,9 @@ func parseTool(line []byte) (index.Tool, error) {
 		return index.Tool{}, err
 	}
 	var id, server, name, description string
-	for _, f := range []struct {
-		to    *string
-		field string
-		need  bool
-	}{{&id, "id", true}, {&server, "server", false}, {&name, "name", true}, {&description, "description", false}} {
-		if *f.to, err = o.text(f.field, f.need); err != nil {
-			return index.Tool{}, err
-		}
+	err = o.texts(field{&id, "id", true}, field{&server, "server", false}, field{&name, "name", true}, field{&description, "description", false})
+	if err != nil {
+		return index.Tool{}, err
 	}
 	raw, err := toolObject(o, name, description)
 	if err != nil {
@@ -121,16 +126,11 @@ func toolObject(o object, name, description string) (json.RawMessage, error) {
 		b.WriteString(`,"inputSchema":`)
 		b.Write(schema)
 	}
-	var rest []string
-	for k := range o {
+	for _, k := range slices.Sorted(maps.Keys(o)) {
 		if !own[k] {
-			rest = append(rest, k)
+			b.WriteString("," + quote(k) + ":")
+			b.Write(o[k])
 		}
-	}
-	sort.Strings(rest)
-	for _, k := range rest {
-		b.WriteString("," + quote(k) + ":")
-		b.Write(o[k])
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
@@ -161,28 +161,20 @@ func (plain) queries(s *Set, o Options) error {
 
 // addQuery appends one line of a queries file to the set.
 func (s *Set) addQuery(id string, o Options) func(n int, line []byte) error {
-	seen := map[string]bool{}
+	fresh := distinct(id, o.Lenient)
 	return func(_ int, line []byte) error {
 		obj, err := parseObject(line)
 		if err != nil {
 			return err
 		}
 		var q Query
-		if q.ID, err = obj.text(id, true); err != nil {
-			return err
+		if err = obj.texts(field{&q.ID, id, true}, field{&q.Text, "text", true}, field{&q.Kind, "kind", false}); err == nil {
+			err = fresh(q.ID)
 		}
-		if q.Text, err = obj.text("text", true); err != nil {
-			return err
+		if err == nil {
+			s.Queries = append(s.Queries, q)
 		}
-		if q.Kind, err = obj.text("kind", false); err != nil {
-			return err
-		}
-		if seen[q.ID] {
-			return unless(o.Lenient, fmt.Errorf("field %q: %q stands on an earlier line; want each id once", id, q.ID))
-		}
-		seen[q.ID] = true
-		s.Queries = append(s.Queries, q)
-		return nil
+		return err
 	}
 }
 
