@@ -1,12 +1,12 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/tooldex/tooldex/eval/labels"
-	"github.com/tooldex/tooldex/eval/metric"
 	"github.com/tooldex/tooldex/eval/report"
 	"github.com/tooldex/tooldex/eval/stat"
 	"github.com/tooldex/tooldex/index"
@@ -24,14 +24,11 @@ type ReportOptions struct {
 
 func (o ReportOptions) withDefaults() ReportOptions {
 	o.Options = o.Options.withDefaults()
-	if o.Title == "" {
-		o.Title = "Does the model find the tools?"
-	}
-	if o.Sample == 0 {
-		o.Sample = 200
-	}
-	if o.Worst == 0 {
-		o.Worst = 12
+	o.Title = cmp.Or(o.Title, "Does the model find the tools?")
+	o.Sample, o.Worst = cmp.Or(o.Sample, 200), cmp.Or(o.Worst, 12)
+	o.K = nil // the curves need every cut-off
+	for k := range maxCurve {
+		o.K = append(o.K, k+1)
 	}
 	return o
 }
@@ -146,27 +143,14 @@ func tableCells(names []string, values map[string]float64, intervals map[string]
 	return out
 }
 
-// curve is recall at 1 to maxCurve of one set.
-func curve(s *SetResult) []report.Point {
-	out := make([]report.Point, maxCurve)
-	n := 0
-	for _, q := range s.PerQuery {
-		if len(q.Relevant) == 0 {
-			continue
-		}
-		n++
-		for _, r := range metric.Find(q.Relevant, q.tools()).Ranks {
-			for k := r; k <= maxCurve; k++ {
-				out[k-1].Y += 1 / float64(len(q.Relevant))
-			}
-		}
+// curve is recall at 1 to maxCurve.
+func curve(name string, metrics map[string]float64) report.Line {
+	l := report.Line{Name: name}
+	for k := 1; k <= maxCurve; k++ {
+		at := fmt.Sprintf("recall@%d", k)
+		l.Points = append(l.Points, report.Point{X: float64(k), Y: metrics[at], Note: fmt.Sprintf("%s: %s %.3f", name, at, metrics[at])})
 	}
-	for k := range out {
-		out[k].X = float64(k + 1)
-		out[k].Y /= float64(max(1, n))
-		out[k].Note = fmt.Sprintf("%s: recall@%d %.3f", s.Title(), k+1, out[k].Y)
-	}
-	return out
+	return l
 }
 
 func (b *reporter) recallBySet() report.Chart {
@@ -174,7 +158,7 @@ func (b *reporter) recallBySet() report.Chart {
 		About: fmt.Sprintf("Share of the right tools among the first k rows, %s mode.", b.o.Mode)}
 	for _, s := range b.main().Sets {
 		if s.Unanswerable < s.Queries {
-			c.Lines = append(c.Lines, report.Line{Name: s.Title(), Points: curve(s)})
+			c.Lines = append(c.Lines, curve(s.Title(), s.Metrics))
 		}
 	}
 	return c
@@ -183,22 +167,7 @@ func (b *reporter) recallBySet() report.Chart {
 func (b *reporter) recallByMode() report.Chart {
 	c := report.Chart{Title: "Recall@k by mode", About: "Mean over sets: what words, meaning and both together find.", X: "rows read (k)", Y: "recall"}
 	for _, m := range b.modes() {
-		mean := make([]report.Point, maxCurve)
-		n := 0
-		for _, s := range b.results[m].Sets {
-			if s.Unanswerable == s.Queries {
-				continue
-			}
-			n++
-			for k, p := range curve(s) {
-				mean[k].X, mean[k].Y = p.X, mean[k].Y+p.Y
-			}
-		}
-		for k := range mean {
-			mean[k].Y /= float64(max(1, n))
-			mean[k].Note = fmt.Sprintf("%s: recall@%d %.3f", m, k+1, mean[k].Y)
-		}
-		c.Lines = append(c.Lines, report.Line{Name: string(m), Points: mean})
+		c.Lines = append(c.Lines, curve(string(m), b.results[m].Mean))
 	}
 	return c
 }

@@ -1,11 +1,11 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/tooldex/tooldex/eval/labels"
@@ -203,43 +203,31 @@ func (b *reporter) grown(i int, queries []labels.Query) (order []index.Tool, nee
 // set.
 func (b *reporter) worst(ctx context.Context, p *report.Page) error {
 	type miss struct {
-		set int
-		q   QueryResult
+		turn, set int
+		q         QueryResult
 	}
-	var bySet [][]miss
+	var all []miss
 	for i, s := range b.main().Sets {
-		var ms []miss
-		for _, q := range s.PerQuery {
-			if q.Metrics["hit@1"] == 0 && q.Metrics != nil {
-				ms = append(ms, miss{i, q})
-			}
+		bad := slices.DeleteFunc(slices.Clone(s.PerQuery), func(q QueryResult) bool { return q.Metrics == nil || q.Metrics["hit@1"] > 0 })
+		slices.SortStableFunc(bad, func(a, b QueryResult) int { return cmp.Compare(a.Metrics["map"], b.Metrics["map"]) })
+		for turn, q := range bad {
+			all = append(all, miss{turn, i, q})
 		}
-		sort.SliceStable(ms, func(a, c int) bool { return ms[a].q.Metrics["map"] < ms[c].q.Metrics["map"] })
-		bySet = append(bySet, ms)
 	}
-	for turn := 0; len(p.Worst) < b.o.Worst; turn++ {
-		any := false
-		for _, ms := range bySet {
-			if turn >= len(ms) || len(p.Worst) >= b.o.Worst {
-				continue
-			}
-			any = true
-			m, err := b.explain(ctx, b.sets[ms[turn].set], ms[turn].q)
-			if err != nil {
-				return err
-			}
-			p.Worst = append(p.Worst, m)
+	slices.SortStableFunc(all, func(a, b miss) int { return cmp.Compare(a.turn, b.turn) })
+	for _, m := range all[:min(b.o.Worst, len(all))] {
+		shown, err := b.explain(ctx, b.sets[m.set], m.q)
+		if err != nil {
+			return err
 		}
-		if !any {
-			return nil
-		}
+		p.Worst = append(p.Worst, shown)
 	}
 	return nil
 }
 
 // explain accounts for the first rows of a query and for its right tools.
 func (b *reporter) explain(ctx context.Context, s *labels.Set, q QueryResult) (report.Miss, error) {
-	m := report.Miss{Set: title(q.Set, q.Split), ID: q.ID, Text: q.Text, Kind: q.Kind}
+	m := report.Miss{Set: labels.Title(q.Set, q.Split), ID: q.ID, Text: q.Text, Kind: q.Kind}
 	ix, err := b.lib.open(ctx, s)
 	if err != nil {
 		return m, err
@@ -298,8 +286,8 @@ func why(first, right *index.Explanation) string {
 // sharedTerms lists the weightiest words that a tool shares with the request
 // and the fields they are in.
 func sharedTerms(e index.Explanation) string {
-	terms := append([]index.Term(nil), e.Terms...)
-	sort.SliceStable(terms, func(i, j int) bool { return terms[i].Contribution > terms[j].Contribution })
+	terms := slices.Clone(e.Terms)
+	slices.SortStableFunc(terms, func(a, b index.Term) int { return cmp.Compare(b.Contribution, a.Contribution) })
 	var out []string
 	for _, t := range terms {
 		if t.Contribution > 0 && len(out) < 4 {
