@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,20 +26,11 @@ type CalibrateOptions struct {
 func (o CalibrateOptions) withDefaults() CalibrateOptions {
 	o.Options = o.Options.withDefaults()
 	if o.Params == nil {
-		p := index.DefaultParams()
-		o.Params = &p
+		o.Params = new(index.DefaultParams())
 	}
-	if o.Queries == 0 {
-		o.Queries = 500
-	}
-	for _, f := range []struct {
-		at    *float64
-		value float64
-	}{{&o.Share, .2}, {&o.Precision, .9}, {&o.Wrong, .75}, {&o.Coverage, .05}} {
-		if *f.at == 0 {
-			*f.at = f.value
-		}
-	}
+	o.Queries = cmp.Or(o.Queries, 500)
+	o.Share, o.Coverage = cmp.Or(o.Share, .2), cmp.Or(o.Coverage, .05)
+	o.Precision, o.Wrong = cmp.Or(o.Precision, .9), cmp.Or(o.Wrong, .75)
 	return o
 }
 

@@ -1,13 +1,14 @@
 package eval
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
+	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/eval/stat"
 )
 
@@ -24,15 +25,7 @@ func (o CompareOptions) withDefaults() CompareOptions {
 	if o.Metrics == nil {
 		o.Metrics = []string{"recall@5", "ndcg@10"}
 	}
-	if o.Permutations == 0 {
-		o.Permutations = 10_000
-	}
-	if o.Moved == 0 {
-		o.Moved = 10
-	}
-	if o.Alpha == 0 {
-		o.Alpha = .05
-	}
+	o.Permutations, o.Moved, o.Alpha = cmp.Or(o.Permutations, 10_000), cmp.Or(o.Moved, 10), cmp.Or(o.Alpha, .05)
 	return o
 }
 
@@ -80,12 +73,7 @@ type Moved struct {
 
 // Regressed says whether B is significantly worse in any test.
 func (c *Comparison) Regressed() bool {
-	for _, t := range c.Tests {
-		if t.Verdict == Worse {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Tests, func(t Test) bool { return t.Verdict == Worse })
 }
 
 // A pair is one query in both results.
@@ -137,11 +125,11 @@ func align(a, b []QueryResult) ([]string, map[string][]pair, error) {
 	for _, q := range a {
 		other, ok := inB[key{q.Set, q.Split, q.ID}]
 		if !ok {
-			return nil, nil, fmt.Errorf("compare: query %s of set %s is in the first result only", q.ID, title(q.Set, q.Split))
+			return nil, nil, fmt.Errorf("compare: query %s of set %s is in the first result only", q.ID, labels.Title(q.Set, q.Split))
 		}
 		matched++
 		if len(q.Relevant) > 0 {
-			t := title(q.Set, q.Split)
+			t := labels.Title(q.Set, q.Split)
 			out[t] = append(out[t], pair{q, other})
 		}
 	}
@@ -152,12 +140,7 @@ func align(a, b []QueryResult) ([]string, map[string][]pair, error) {
 	if len(out) == 0 {
 		return nil, nil, fmt.Errorf("compare: no query has a relevant tool")
 	}
-	var sets []string
-	for t := range out {
-		sets = append(sets, t)
-	}
-	sort.Strings(sets)
-	return sets, out, nil
+	return slices.Sorted(maps.Keys(out)), out, nil
 }
 
 func test(pairs []pair, metric string, o CompareOptions) (Test, error) {
@@ -168,7 +151,7 @@ func test(pairs []pair, metric string, o CompareOptions) (Test, error) {
 		vb, okB := p.b.Metrics[metric]
 		if !okA || !okB {
 			return t, fmt.Errorf("compare: query %s of set %s has no %s in both results; it has %s",
-				p.a.ID, title(p.a.Set, p.a.Split), metric, strings.Join(slices.Sorted(maps.Keys(p.a.Metrics)), ", "))
+				p.a.ID, labels.Title(p.a.Set, p.a.Split), metric, strings.Join(slices.Sorted(maps.Keys(p.a.Metrics)), ", "))
 		}
 		t.A += va / float64(len(pairs))
 		t.B += vb / float64(len(pairs))
@@ -239,12 +222,8 @@ func moved(set string, pairs []pair, o CompareOptions) []Moved {
 			all = append(all, m)
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		si, sj := size(all[i], o.Metrics), size(all[j], o.Metrics)
-		if si != sj {
-			return si > sj
-		}
-		return all[i].Query < all[j].Query
+	slices.SortStableFunc(all, func(a, b Moved) int {
+		return cmp.Or(cmp.Compare(size(b, o.Metrics), size(a, o.Metrics)), cmp.Compare(a.Query, b.Query))
 	})
 	return all[:max(0, min(o.Moved, len(all)))]
 }

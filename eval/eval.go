@@ -9,6 +9,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,19 +42,12 @@ type Options struct {
 type Progress func(stage string, done, total int)
 
 func (o Options) withDefaults() Options {
-	if o.Mode == "" {
-		o.Mode = index.Hybrid
-	}
+	o.Mode = cmp.Or(o.Mode, index.Hybrid)
 	if o.K == nil {
 		o.K = []int{1, 5, 10}
 	}
-	if o.Limit == 0 {
-		o.Limit = 10
-	}
-	if o.Depth == 0 {
-		o.Depth = 100
-	}
-	o.Depth = max(o.Depth, o.Limit)
+	o.Limit = cmp.Or(o.Limit, 10)
+	o.Depth = max(cmp.Or(o.Depth, 100), o.Limit)
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}

@@ -1,9 +1,10 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/tooldex/tooldex/eval/labels"
@@ -22,14 +23,7 @@ type LintOptions struct {
 
 func (o LintOptions) withDefaults() LintOptions {
 	o.Options = o.Options.withDefaults()
-	for _, f := range []struct {
-		at    *int
-		value int
-	}{{&o.First, 3}, {&o.MaxBytes, 8000}, {&o.MinWords, 2}} {
-		if *f.at == 0 {
-			*f.at = f.value
-		}
-	}
+	o.First, o.MaxBytes, o.MinWords = cmp.Or(o.First, 3), cmp.Or(o.MaxBytes, 8000), cmp.Or(o.MinWords, 2)
 	o.Limit = max(o.Limit, 2*o.First)
 	return o
 }
@@ -87,17 +81,11 @@ func LintTools(ctx context.Context, tools []index.Tool, o LintOptions) (*Lint, e
 		return nil, fmt.Errorf("lint: %w", err)
 	}
 	out.Findings = append(out.Findings, lost...)
-	place := map[Rule]int{}
-	for i, r := range Rules {
-		place[r] = i
+	for _, r := range Rules {
 		out.Counts[r] = 0
 	}
-	sort.SliceStable(out.Findings, func(i, j int) bool {
-		a, b := out.Findings[i], out.Findings[j]
-		if a.Rule != b.Rule {
-			return place[a.Rule] < place[b.Rule]
-		}
-		return a.Tool < b.Tool
+	slices.SortStableFunc(out.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(slices.Index(Rules, a.Rule), slices.Index(Rules, b.Rule)), cmp.Compare(a.Tool, b.Tool))
 	})
 	for _, f := range out.Findings {
 		out.Counts[f.Rule]++
@@ -159,7 +147,7 @@ func (l *linter) foundShare() float64 {
 			continue
 		}
 		asked++
-		if r := l.rank[i]; r > 0 && r <= l.o.First {
+		if l.near(l.rank[i]) {
 			found++
 		}
 	}

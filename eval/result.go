@@ -3,9 +3,10 @@ package eval
 import (
 	"cmp"
 	"errors"
-	"sort"
+	"slices"
 	"time"
 
+	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/eval/metric"
 	"github.com/tooldex/tooldex/eval/stat"
 	"github.com/tooldex/tooldex/index"
@@ -57,19 +58,12 @@ func latency(took []time.Duration) Latency {
 	for i, d := range took {
 		ms[i] = float64(d) / float64(time.Millisecond)
 	}
-	sort.Float64s(ms)
+	slices.Sort(ms)
 	return Latency{stat.Quantile(ms, .5), stat.Quantile(ms, .99)}
 }
 
 // Title names the set and its split.
-func (r *SetResult) Title() string { return title(r.Name, r.Split) }
-
-func title(set, split string) string {
-	if split == "" {
-		return set
-	}
-	return set + "." + split
-}
+func (r *SetResult) Title() string { return labels.Title(r.Name, r.Split) }
 
 // A QueryResult is one query's ranking and its values.
 type QueryResult struct {

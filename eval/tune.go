@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,23 +27,13 @@ type TuneOptions struct {
 func (o TuneOptions) withDefaults() TuneOptions {
 	o.Options = o.Options.withDefaults()
 	if o.Params == nil {
-		p := index.DefaultParams()
-		o.Params = &p
+		o.Params = new(index.DefaultParams())
 	}
 	if o.Metrics == nil {
 		o.Metrics = []string{"recall@5", "ndcg@10"}
 	}
-	for _, f := range []struct {
-		at    *int
-		value int
-	}{{&o.Queries, 500}, {&o.Folds, 5}, {&o.PoolSize, 100}} {
-		if *f.at == 0 {
-			*f.at = f.value
-		}
-	}
-	if o.Least == 0 {
-		o.Least = .002
-	}
+	o.Queries, o.Folds, o.PoolSize = cmp.Or(o.Queries, 500), cmp.Or(o.Folds, 5), cmp.Or(o.PoolSize, 100)
+	o.Least = cmp.Or(o.Least, .002)
 	return o
 }
 

@@ -1,8 +1,9 @@
 package metric
 
 import (
+	"cmp"
 	"math"
-	"sort"
+	"slices"
 )
 
 // An Outcome is what one search claimed of its first row, and what was true.
@@ -82,7 +83,7 @@ func AUC(positive, negative []float64) *float64 {
 	if len(positive) == 0 || len(negative) == 0 {
 		return nil
 	}
-	pos, neg := sorted(positive), sorted(negative)
+	pos, neg := slices.Sorted(slices.Values(positive)), slices.Sorted(slices.Values(negative))
 	var u float64
 	below, upTo := 0, 0
 	for _, p := range pos {
@@ -97,12 +98,6 @@ func AUC(positive, negative []float64) *float64 {
 	}
 	a := u / float64(len(pos)) / float64(len(neg))
 	return &a
-}
-
-func sorted(v []float64) []float64 {
-	out := append([]float64(nil), v...)
-	sort.Float64s(out)
-	return out
 }
 
 // A Bin is one bar of a reliability diagram.
@@ -157,8 +152,7 @@ type Point struct {
 // scores below a threshold unanswered, against the queries that are
 // unanswerable; thresholds ascending.
 func Abstention(os []Outcome) []Point {
-	byScore := append([]Outcome(nil), os...)
-	sort.Slice(byScore, func(i, j int) bool { return byScore[i].Score < byScore[j].Score })
+	byScore := slices.SortedFunc(slices.Values(os), func(a, b Outcome) int { return cmp.Compare(a.Score, b.Score) })
 	total := 0
 	for _, o := range os {
 		if !o.Answerable {

@@ -4,8 +4,10 @@
 package neardup
 
 import (
+	"cmp"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 )
 
 // A Pair is two documents, A < B, and how alike they are.
@@ -23,7 +25,7 @@ func Pairs(docs [][]string, threshold float64) []Pair {
 	for i := range order {
 		order[i] = i
 	}
-	sort.SliceStable(order, func(i, j int) bool { return len(sets[order[i]]) < len(sets[order[j]]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(sets[a]), len(sets[b])) })
 	inverted := map[int][]int{} // prefix token → documents, shorter ones first
 	tried := make([]int, len(sets))
 	var out []Pair
@@ -45,12 +47,7 @@ func Pairs(docs [][]string, threshold float64) []Pair {
 			inverted[token] = append(inverted[token], b)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool {
-		if out[i].A != out[j].A {
-			return out[i].A < out[j].A
-		}
-		return out[i].B < out[j].B
-	})
+	slices.SortFunc(out, func(p, q Pair) int { return cmp.Or(cmp.Compare(p.A, q.A), cmp.Compare(p.B, q.B)) })
 	return out
 }
 
@@ -66,24 +63,13 @@ func rareFirst(docs [][]string) [][]int {
 	count := map[string]int{}
 	distinct := make([][]string, len(docs))
 	for i, d := range docs {
-		seen := make(map[string]bool, len(d))
-		for _, t := range d {
-			if !seen[t] {
-				seen[t] = true
-				distinct[i] = append(distinct[i], t)
-				count[t]++
-			}
+		distinct[i] = slices.Compact(slices.Sorted(slices.Values(d)))
+		for _, t := range distinct[i] {
+			count[t]++
 		}
 	}
-	tokens := make([]string, 0, len(count))
-	for t := range count {
-		tokens = append(tokens, t)
-	}
-	sort.Slice(tokens, func(i, j int) bool {
-		if count[tokens[i]] != count[tokens[j]] {
-			return count[tokens[i]] < count[tokens[j]]
-		}
-		return tokens[i] < tokens[j]
+	tokens := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b))
 	})
 	number := make(map[string]int, len(tokens))
 	for i, t := range tokens {
@@ -94,7 +80,7 @@ func rareFirst(docs [][]string) [][]int {
 		for _, t := range d {
 			out[i] = append(out[i], number[t])
 		}
-		sort.Ints(out[i])
+		slices.Sort(out[i])
 	}
 	return out
 }

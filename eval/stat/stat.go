@@ -5,9 +5,10 @@
 package stat
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
-	"sort"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -62,8 +63,7 @@ type Interval [2]float64
 
 // Percentiles is the percentile bootstrap interval of resampled means.
 func Percentiles(means []float64) Interval {
-	s := append([]float64(nil), means...)
-	sort.Float64s(s)
+	s := slices.Sorted(slices.Values(means))
 	return Interval{Quantile(s, .025), Quantile(s, .975)}
 }
 
@@ -126,7 +126,7 @@ func Holm(p []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	sort.SliceStable(order, func(a, b int) bool { return p[order[a]] < p[order[b]] })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	out := make([]float64, len(p))
 	worst := 0.0
 	for i, at := range order {

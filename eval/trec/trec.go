@@ -8,10 +8,11 @@ package trec
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -63,12 +64,7 @@ func Read(r io.Reader, path string) (Run, error) {
 }
 
 func order(rs []row) []string {
-	sort.Slice(rs, func(i, j int) bool {
-		if rs[i].score != rs[j].score {
-			return rs[i].score > rs[j].score
-		}
-		return rs[i].tool > rs[j].tool
-	})
+	slices.SortFunc(rs, func(a, b row) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.tool, a.tool)) })
 	out := make([]string, len(rs))
 	for i, r := range rs {
 		out[i] = r.tool
