@@ -68,6 +68,9 @@ func (r *messageReader) check(message []byte) (msg jsonrpc.Message, id json.RawM
 	if !json.Valid(message) {
 		return nil, none, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "parse error: not JSON: " + excerpt(message)}
 	}
+	if kind := jsonKind(message); kind != "object" {
+		return nil, none, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: a message is an object, got " + withArticle(kind)}
+	}
 	msg, err := jsonrpc.DecodeMessage(message)
 	if err != nil {
 		return nil, none, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("invalid request: %v", err)}

@@ -64,7 +64,7 @@ func (h handlers) post(g *Gateway, w http.ResponseWriter, r *http.Request, e *en
 		return
 	}
 	if closed != "" {
-		g.log.Info("session closed to make room", "most", g.opts.MaxSessions)
+		g.log.Debug("session closed to make room", "most", g.opts.MaxSessions)
 		// It waits for calls whose clients have gone.
 		go g.closeSession(closed)
 	}
