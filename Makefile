@@ -7,9 +7,10 @@ LDFLAGS    := -s -w -X main.version=$(VERSION)
 BENCH      ?= .
 COUNT      ?= 10
 SOAK_RUNS  ?= 10000
+DURATION   ?= 1h
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration conformance bench bench-compare cover cross soak embedders eval clean
+.PHONY: help build test lint demo integration conformance bench bench-compare cover cross soak soak-load embedders eval clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
@@ -52,6 +53,9 @@ cross: ## the six targets
 
 soak: ## thousands of kills
 	TOOLDEX_CRASH_RUNS=$(SOAK_RUNS) $(GO) test -run Crash -timeout 6h -v ./index/...
+
+soak-load: ## DURATION (1h) of load beside hostile servers and clients: what is held levels off
+	TOOLDEX_LOAD=$(DURATION) TOOLDEX_LOAD_TSV=$(CURDIR)/soak-load.tsv $(GO) test -count=1 -run TestLoad -timeout 25h -v ./internal/e2e
 
 eval: build ## the committed set, as the README shows it
 	bin/tooldex eval run eval/testdata/*/
