@@ -198,6 +198,8 @@ func causeOf(err error) error {
 func failureHint(server string, res upstream.Result, err error) string {
 	var answer *jsonrpc.Error
 	switch {
+	case errors.Is(err, upstream.ErrUnauthorized):
+		return fmt.Sprintf("the tool did not run: server %s refused our credentials; check its token or headers in the configuration", server)
 	case errors.As(err, &answer):
 		return "the server refused the call with this error; describe_tool shows what the tool expects"
 	case errors.Is(err, upstream.ErrTooLarge):

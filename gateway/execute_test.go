@@ -179,3 +179,10 @@ func TestDisabledServerIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestRefusedCredentialsDidNotRun(t *testing.T) {
+	err := fmt.Errorf("%w: HTTP 401", upstream.ErrUnauthorized)
+	if got := failureHint("web", upstream.Result{}, err); !strings.Contains(got, "did not run") || !strings.Contains(got, "check its token") {
+		t.Errorf("got hint %q", got)
+	}
+}

@@ -56,7 +56,7 @@ const retryPause = 100 * time.Millisecond
 // itself answered stands, and a connection has been waited for already.
 func repeatable(r Request, res Result, err error) bool {
 	var answer *jsonrpc.Error
-	if errors.As(err, &answer) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || errors.Is(err, ErrNotConnected) {
+	if errors.As(err, &answer) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || errors.Is(err, ErrNotConnected) {
 		return false
 	}
 	return !res.Sent || r.Idempotent

@@ -337,11 +337,65 @@ func TestHeadersStayWithTheHost(t *testing.T) {
 	sp.URL = srv.URL
 	sp.Headers = map[string]string{"X-Token": "secret"}
 	s := start(t, Options{}, sp)
-	mustCall(t, s, "raw", "exact")
-	if got := r.seen("secret"); len(got) > 0 {
-		t.Errorf("another host was given our headers: %s", got)
+	_, err := s.Refresh(within(t, 10*time.Second), "raw")
+	wantError(t, err, "the server sends its requests on to "+elsewhere.URL+": use that as url if you trust it")
+	if got := r.seen(""); len(got) > 0 {
+		t.Errorf("another host was given %s", got)
 	}
-	if len(r.seen("HEADER tools/call")) != 1 {
-		t.Error("the redirect was not followed")
+}
+
+func TestRedirectsOnTheSameHost(t *testing.T) {
+	t.Parallel()
+	r := &rawServer{Version: stateless}
+	sp, _ := serveHTTP(t, r)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/" {
+			http.Redirect(w, req, "/moved", http.StatusPermanentRedirect)
+			return
+		}
+		r.streamable(w, req)
+	}))
+	t.Cleanup(srv.Close)
+	sp.URL = srv.URL + "/?key=in-the-query"
+	s := start(t, Options{}, sp)
+	mustCall(t, s, "raw", "exact")
+	if got := r.seen("Referer"); len(got) > 0 {
+		t.Errorf("the server was told where we come from: %s", got)
+	}
+}
+
+func TestEndpointOnAnotherHost(t *testing.T) {
+	t.Parallel()
+	r := &rawServer{Version: "2025-11-25"}
+	_, elsewhere := serveHTTP(t, r)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: endpoint\ndata: %s/messages\n\n", elsewhere.URL)
+		w.(http.Flusher).Flush()
+		<-req.Context().Done()
+	}))
+	t.Cleanup(srv.Close)
+	s := start(t, Options{}, Spec{Name: "raw", Type: "sse", URL: srv.URL})
+	_, err := s.Refresh(within(t, 10*time.Second), "raw")
+	wantError(t, err, "the server sends its requests on to "+elsewhere.URL)
+	if got := r.seen(""); len(got) > 0 {
+		t.Errorf("another host was given %s", got)
+	}
+}
+
+func TestCredentialsRefusedDuringCall(t *testing.T) {
+	t.Parallel()
+	sp, _ := serveHTTP(t, &rawServer{Version: stateless})
+	s := start(t, Options{}, sp)
+	for _, status := range []string{"401", "403"} {
+		res, err := s.Call(within(t, 10*time.Second), Request{Server: "raw", Tool: "http-" + status, Retries: 3})
+		wantError(t, err, "credentials refused: HTTP "+status, "check the headers configured for it")
+		if !errors.Is(err, ErrUnauthorized) || res.Sent {
+			t.Errorf("got %v, sent %v", err, res.Sent)
+		}
+	}
+	res, err := s.Call(within(t, 10*time.Second), Request{Server: "raw", Tool: "http-429"})
+	if err == nil || res.Sent {
+		t.Errorf("got %v, sent %v for 429", err, res.Sent)
 	}
 }

@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -76,4 +78,24 @@ func (l *httpLink) judge(x *exchange, status int, r *jsonrpc.Response) {
 		r = notSupported(x.call.ID) // in words of its own
 	}
 	l.discovered(x, r)
+}
+
+// astray returns an error for a request to another place than the Spec names.
+// Redirects and the endpoints of legacy SSE may send us there, where the
+// arguments and the session would be given to whoever listens.
+func (l *httpLink) astray(u *url.URL) error {
+	if u.Scheme == l.origin.Scheme && u.Hostname() == l.origin.Hostname() && port(u) == port(l.origin) {
+		return nil
+	}
+	return fmt.Errorf("the server sends its requests on to %s: use that as url if you trust it", u.Scheme+"://"+u.Host)
+}
+
+func port(u *url.URL) string {
+	switch p := u.Port(); {
+	case p != "":
+		return p
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
 }

@@ -20,6 +20,9 @@ var (
 	ErrQueueFull = errors.New("queue full")
 	// ErrGone reports a connection that ended during the call.
 	ErrGone = errors.New("connection lost")
+	// ErrUnauthorized reports a server that wants other credentials: the call
+	// has not run.
+	ErrUnauthorized = errors.New("credentials refused")
 	// ErrTooLarge reports an answer over 32 MiB, which was discarded.
 	ErrTooLarge = errors.New("answer larger than 32 MiB")
 	// ErrStopped reports a Set that is no longer running.

@@ -110,6 +110,9 @@ type exchange struct {
 	timer  *time.Timer // until the answer, or until its head
 }
 
+// opens reports a request that begins a session.
+func (x *exchange) opens() bool { return x.method == "server/discover" || x.method == "initialize" }
+
 // silent reports whether the exchange ended as no answer came in time.
 func (x *exchange) silent() bool { return context.Cause(x.ctx) == errSilent }
 
@@ -117,6 +120,17 @@ func (x *exchange) silent() bool { return context.Cause(x.ctx) == errSilent }
 func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, out, err := l.prepare(req)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.astray(out.URL); err != nil {
+		x.cancel(err)
+		switch {
+		case x.sink != nil:
+			x.sink.refused.Store(true)
+			x.sink.fail(err)
+		case x.opens(), l.legacy && req.Method == http.MethodGet:
+			l.giveUp(err)
+		}
 		return nil, err
 	}
 	if err := l.err(); err != nil && x.method == "initialize" {
@@ -166,15 +180,12 @@ func (l *httpLink) prepare(req *http.Request) (*exchange, *http.Request, error) 
 		})
 	}
 	out := req.Clone(ctx)
-	// Redirects and SSE endpoints may name another host, which gets none of
-	// the operator's headers.
-	if out.URL.Host == l.origin.Host && out.URL.Scheme == l.origin.Scheme {
-		for name, value := range l.spec.Headers {
-			out.Header.Set(name, value)
-		}
-		if host := l.spec.Headers["Host"]; host != "" {
-			out.Host = host
-		}
+	out.Header.Del("Referer") // of a redirect: it holds the query
+	for name, value := range l.spec.Headers {
+		out.Header.Set(name, value)
+	}
+	if host := l.spec.Headers["Host"]; host != "" {
+		out.Host = host
 	}
 	return x, out, nil
 }
@@ -308,7 +319,12 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 		return resp, nil
 	case l.legacy:
 		if !good && x.sink != nil {
-			x.sink.fail(fmt.Errorf("HTTP %s", resp.Status))
+			x.notRun(resp.StatusCode)
+			err := fmt.Errorf("HTTP %s", resp.Status)
+			if turnedAway(resp.StatusCode) {
+				err = fmt.Errorf("%w: %w: check the headers configured for it", ErrUnauthorized, err)
+			}
+			x.sink.fail(err)
 		}
 		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, maxMessage), body: resp.Body, x: x}
 		return resp, nil
@@ -339,9 +355,9 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 	if len(data) <= maxMessage {
 		m, err = l.tap.read(data)
 	}
+	x.notRun(resp.StatusCode)
 	r, ok := m.(*jsonrpc.Response)
-	opening := x.method == "server/discover" || x.method == "initialize"
-	if err == nil && ok && opening && r.Error != nil && !r.ID.IsValid() {
+	if err == nil && ok && x.opens() && r.Error != nil && !r.ID.IsValid() {
 		r.ID = x.call.ID // of a request that the server did not look into
 	}
 	if x.method == "server/discover" {
@@ -355,7 +371,7 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 	}
 	switch {
 	case turnedAway(resp.StatusCode):
-		err = fmt.Errorf("HTTP %s%s: check the headers configured for it", resp.Status, excerpt(data))
+		err = fmt.Errorf("%w: HTTP %s%s: check the headers configured for it", ErrUnauthorized, resp.Status, excerpt(data))
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		err = fmt.Errorf("HTTP %s to %s: use that as url if you trust it", resp.Status, resp.Header.Get("Location"))
 	case resp.StatusCode >= 400:
@@ -377,6 +393,13 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 		x.sink.fail(err)
 	}
 	return l.respond(x, errorResponse(x.call.ID, err.Error()))
+}
+
+// notRun notes a status that says that the call has not been looked at.
+func (x *exchange) notRun(status int) {
+	if x.sink != nil && (turnedAway(status) || status == http.StatusTooManyRequests) {
+		x.sink.refused.Store(true)
+	}
 }
 
 // turnedAway reports a status that asks for other credentials.
