@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -245,10 +246,17 @@ func (a *app) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctorFlag
 	return out, nil
 }
 
+// refused recognizes a server that does not accept the credentials it got.
+var refused = regexp.MustCompile(`HTTP 40[13]\b|\b(?:Unauthorized|Forbidden)\b`)
+
 func serverFindings(row relisting) []finding {
 	what := "server " + row.Server
 	if row.Error != "" {
-		return []finding{{what, false, row.Error, "mend mcpServers." + row.Server + ", then \"tooldex reindex --server " + row.Server + "\""}}
+		mend := "mend mcpServers." + row.Server
+		if refused.MatchString(row.Error) {
+			mend = "the server wants other credentials: mend the headers of mcpServers." + row.Server + " and the variables in them"
+		}
+		return []finding{{what, false, row.Error, mend + ", then \"tooldex reindex --server " + row.Server + "\""}}
 	}
 	out := []finding{{what, true, plural(row.Tools, "tool"), ""}}
 	for _, w := range row.Warnings {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,4 +37,16 @@ func TestAwaitVectorsEnds(t *testing.T) {
 			t.Errorf("asked to wait: got %v", err)
 		}
 	})
+}
+
+func TestRefusedCredentialsAreNamed(t *testing.T) {
+	for text, want := range map[string]bool{
+		"not connected: HTTP 401 Unauthorized: no token": true, "not connected: failed to connect: Unauthorized": true, "HTTP 403 Forbidden": true,
+		"HTTP 404 Not Found": false, "port 4010 is closed": false,
+	} {
+		f := serverFindings(relisting{Server: "s", Error: text})
+		if got := strings.Contains(f[0].Remedy, "other credentials"); got != want {
+			t.Errorf("%s: remedy %q", text, f[0].Remedy)
+		}
+	}
 }
