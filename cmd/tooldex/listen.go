@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +15,10 @@ func listen(addr string) (net.Listener, error) {
 		return ln, nil
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
+		if s := serving(context.Background(), addr); s != nil && s.Ready {
+			return nil, hint(fmt.Errorf("listen on %s: another tooldex is serving there", addr),
+				"connect clients to http://%s/mcp, or choose another port, such as tooldex serve --listen 127.0.0.1:7520", addr)
+		}
 		return nil, hint(fmt.Errorf("listen on %s: the port is taken by another program", addr),
 			"choose another port, such as tooldex serve --listen 127.0.0.1:7520, or stop the other program")
 	}
