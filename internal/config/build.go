@@ -140,7 +140,8 @@ func (c *Config) checkScalars() []error {
 	within("meta_config.default_search_limit", c.Meta.DefaultSearchLimit, 1, c.Meta.MaxSearchLimit)
 	within("execution.retry_attempts", c.Execution.RetryAttempts, 0, 10)
 	if c.Execution.Timeout <= 0 || c.Execution.Timeout > c.Execution.MaxTimeout {
-		errs = append(errs, fmt.Errorf("execution.timeout_seconds: %v is outside 0 to the maximum of %v", c.Execution.Timeout, c.Execution.MaxTimeout))
+		errs = append(errs, fmt.Errorf("execution.timeout_seconds: %v is not above 0 and at most max_timeout_seconds, which is %v",
+			c.Execution.Timeout.Seconds(), c.Execution.MaxTimeout.Seconds()))
 	}
 	if c.Embedding.URL != "" {
 		errs = append(errs, checkURL("embedding.url", c.Embedding.URL))

@@ -153,6 +153,7 @@ func TestLoadBadInput(t *testing.T) {
 		{"far key", "frobnicate: 1", `line 1: unknown key "frobnicate"; known are listen, state`},
 		{"servers a list", "mcpServers: [a]", "where a map of servers by name is expected"},
 		{"duplicate server", "mcpServers:\n  a: {command: x}\n  a: {command: y}", `mapping key "a" already defined at line 2`},
+		{"no time", "execution: {timeout_seconds: 0}", "execution.timeout_seconds: 0 is not above 0 and at most max_timeout_seconds, which is 300"},
 		{"limit", "meta_config: {max_search_limit: 500}", "meta_config.max_search_limit: 500 is outside 1 to 50"},
 		{"provider", "embedding: {provider: magic}", `embedding.provider: "magic" is none of builtin, ollama, openai, none`},
 		{"twice", "execution: {retry_attempts: 1}\nmeta_server: {execution: {retry_attempts: 2}}", "line 2: meta_server.execution repeats execution"},
