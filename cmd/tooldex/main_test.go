@@ -95,7 +95,7 @@ func TestUsageErrors(t *testing.T) {
 		{"serch", `command "serch": unknown; did you mean search or serve?` + "|see tooldex --help"},
 		{"tools lst", `command "tools lst": unknown; did you mean list?` + "|see tooldex tools --help"},
 		{"index dmp", `command "index dmp": unknown; did you mean dump?` + "|see tooldex index --help"},
-		{"search --limt 3 x", `unknown flag: --limt|see tooldex search --help`},
+		{"search --limt 3 x", `unknown flag: --limt; did you mean --limit?|see tooldex search --help`},
 		{"search --limit x", `invalid argument "x" for "--limit" flag: strconv.ParseInt: parsing "x": invalid syntax|see tooldex search --help`},
 		{"similar", `accepts 1 arg(s), received 0|see tooldex similar --help`},
 		{"call", `requires at least 1 arg(s), only received 0|see tooldex call --help`},

@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -52,7 +54,8 @@ func newRoot(a *app) *cobra.Command {
 	p.BoolVar(&a.json, "json", false, "print the result as JSON")
 	p.BoolVarP(&a.verbose, "verbose", "v", false, "say which configuration is used, and log what happens")
 	p.String("log.level", "", "least `level` that is logged to stderr: debug, info, warn, error")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, path(cmd)} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{nearestFlag(cmd, err), path(cmd)} })
+	must(root.RegisterFlagCompletionFunc("log.level", words("debug", "info", "warn", "error")))
 	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string {
 		return strings.TrimRight(f.FlagUsagesWrapped(min(orElse(width(a.out), 80), 100)), " \n")
 	})
@@ -98,6 +101,24 @@ func wrapArgs(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		wrapArgs(sub)
 	}
+}
+
+// nearestFlag adds to an error about an unknown flag the one that was meant.
+func nearestFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return err
+	}
+	name, best := "", 3
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := levenshtein.ComputeDistance(unknown.GetSpecifiedName(), f.Name); d < best && !f.Hidden {
+			name, best = f.Name, d
+		}
+	})
+	if name == "" {
+		return err
+	}
+	return fmt.Errorf("%w; did you mean --%s?", err, name)
 }
 
 func suggestion(cmd *cobra.Command, typed string) string {

@@ -70,6 +70,7 @@ func (a *app) toolsList() *cobra.Command {
 	fs := cmd.Flags()
 	fs.IntVar(&page, "page", 1, "`number` of the page")
 	fs.IntVar(&size, "page-size", 20, "tools a page, at most 100")
+	fs.IntVar(&size, "limit", 20, "the same as --page-size")
 	fs.StringVar(&sort, "sort", "name", "sort by name, created_at, execution_count, success_rate or category")
 	fs.BoolVar(&descending, "desc", false, "last first")
 	fs.BoolVar(&schemas, "schemas", false, "with --json: include the tools' schemas")
