@@ -123,7 +123,7 @@ func (c *conn) call(ctx context.Context, r Request) (Result, error) {
 	raw, fault := k.outcome()
 	res := Result{Raw: raw, Protocol: c.version(), Sent: k.sent.Load() && !k.refused.Load()}
 	switch {
-	case fault == nil && err == nil && raw != nil:
+	case fault == nil && raw != nil: // which the SDK is told as an error
 		if err = checkType(res); err == nil {
 			return res, nil
 		}

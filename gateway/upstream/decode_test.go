@@ -114,7 +114,7 @@ func FuzzPage(f *testing.F) {
 				t.Errorf("tool %s is not as it came", raw)
 			}
 		}
-		standIn(&sink{list: true}, data)
+		standIn(data)
 	})
 }
 
@@ -162,13 +162,14 @@ func through(t *testing.T, body string, set func(*eventStream)) (string, *sink) 
 func TestEventStream(t *testing.T) {
 	const answer = `{"jsonrpc":"2.0","id":5,"result":{"content": [ ],
 "x":1}}`
+	const taken = "data: {\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":-32603,\"message\":\"the result was taken\"}}\n\n"
 	events := func(data string) string { return "data: " + strings.ReplaceAll(data, "\n", "\ndata:") + "\n\n" }
 	for _, c := range []struct {
 		name, in, out string
 		set           func(*eventStream)
 	}{
-		{"answer", events(answer), "data: {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{\"content\":[]}}\n\n", nil},
-		{"without end", "data: {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}", "data: {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{\"content\":[]}}\n\n", nil},
+		{"answer", events(answer), taken, nil},
+		{"without end", "data: {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}", taken, nil},
 		{"ids and times", "id: 7\r\nretry: 100\r\nfoo: bar\r\n: note\r\ndata:\r\n\r\n", "id: 7\nretry: 100\n\n", nil},
 		{"other events", "event: ping\ndata: 1\n\n", "event: ping\ndata: 1\n\n", nil},
 		{"legacy", "event: ping\ndata: 1\n\nid: 1\n\nevent: endpoint\ndata: /m\n\n: note\n\n", "event: endpoint\ndata: /m\n\n", func(s *eventStream) { s.bare = true }},
@@ -236,4 +237,41 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	if !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, "é | three") || len(got) > tailBytes+10 {
 		t.Errorf("got %q", got)
 	}
+}
+
+// FuzzDecodeMessage checks that messages are read as the SDK reads them.
+func FuzzDecodeMessage(f *testing.F) {
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"a","method":"","params":{"a":[1e2,"é\u0000"]}}`,
+		`{"jsonrpc":"2.0","method":"notifications/x","params":null}`, `{"jsonrpc":"2.0","id":1,"result":{"b": 1,"a":12345678901234567890}}`,
+		`{"jsonrpc":"2.0","id":1.5,"result":{}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`,
+		`{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"x","data":{"a":1}},"result":null}`, `{"jsonrpc":"2.0","id":7,"error":null}`,
+		`{"jsonrpc":"2.0","id":7,"error":"no"}`, `{"jsonrpc":"2.0","id":[],"result":{}}`, `{"jsonrpc":"2.0","ID":1,"Result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"method":7}`, `{"jsonrpc":"1.0","id":1,"result":{}}`, `[]`, `{}`, `null`, `7`, ``, `{"jsonrpc":"2.0","id":1`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := decodeMessage(data)
+		want, wantErr := jsonrpc.DecodeMessage(data)
+		if wantErr == nil && !json.Valid(data) {
+			return // the SDK reads the first value of several
+		}
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%s: got error %v, the SDK %v", data, err, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		if r, ok := got.(*jsonrpc.Response); ok && r.Error != nil {
+			return // whose keys are not told apart by case
+		}
+		same, err := jsonrpc.EncodeMessage(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := jsonrpc.EncodeMessage(want); err != nil || !bytes.Equal(same, text) {
+			t.Errorf("%s: got %s, the SDK %s (%v)", data, same, text, err)
+		}
+	})
 }

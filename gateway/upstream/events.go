@@ -34,7 +34,7 @@ type eventStream struct {
 }
 
 func newEventStream(t *tap, x *exchange, body io.ReadCloser) *eventStream {
-	return &eventStream{tap: t, x: x, body: body, r: bufio.NewReaderSize(body, 16<<10)}
+	return &eventStream{tap: t, x: x, body: body, r: bufio.NewReader(body)}
 }
 
 // Read implements io.Reader.

@@ -19,7 +19,7 @@ func (t *tap) read(data []byte) (jsonrpc.Message, error) {
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
 	data = t.mask.json(data)
-	m, err := jsonrpc.DecodeMessage(data)
+	m, err := decodeMessage(data)
 	if err == nil {
 		return m, nil
 	}

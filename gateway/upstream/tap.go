@@ -153,16 +153,17 @@ func (t *tap) answer(m *jsonrpc.Response) jsonrpc.Message {
 	s.mu.Lock()
 	s.result = m.Result
 	s.mu.Unlock()
-	return &jsonrpc.Response{ID: m.ID, Result: standIn(s, m.Result)}
+	if !s.list {
+		// Decoding a result would take the SDK 64 KB, of which it learns nothing.
+		return errorResponse(m.ID, "the result was taken")
+	}
+	return &jsonrpc.Response{ID: m.ID, Result: standIn(m.Result)}
 }
 
-// standIn is a result in place of raw that always decodes. A tools/list keeps
+// standIn is a list of tools in place of raw that always decodes. It keeps
 // what the SDK makes Mcp-Param headers from, without a ttlMs: the SDK would
 // answer the next listing from its cache.
-func standIn(s *sink, raw json.RawMessage) json.RawMessage {
-	if !s.list {
-		return json.RawMessage(`{"content":[]}`)
-	}
+func standIn(raw json.RawMessage) json.RawMessage {
 	type tool struct {
 		Name        string          `json:"name"`
 		InputSchema json.RawMessage `json:"inputSchema"`
