@@ -168,7 +168,7 @@ func TestServerThatBabbles(t *testing.T) {
 	bad := stdioSpec(t, &rawServer{Start: "babble"})
 	s := start(t, Options{}, good(t), bad)
 	_, err := s.Refresh(within(t, 30*time.Second), "raw")
-	wantError(t, err, "the server wrote 64 MiB on stdout that are no MCP")
+	wantError(t, err, "the server never stops writing what nobody asked for: over 8 MiB")
 	mustCall(t, s, "good", "exact")
 	if w := s.Status()[1].Warnings; len(w) != 1 || !strings.Contains(w[0], "wrote on stdout what is no MCP: babble babble") {
 		t.Errorf("got warnings %q", w)

@@ -288,11 +288,14 @@ func (c *conn) version() string {
 	return ""
 }
 
+// longestName bounds what is shown of the name of a server, in bytes.
+const longestName = 200
+
 // peer is the name and version that the server gives of itself.
 func (c *conn) peer() string {
 	r := c.session.InitializeResult()
 	if r == nil || r.ServerInfo == nil {
 		return ""
 	}
-	return strings.TrimSpace(r.ServerInfo.Name + " " + r.ServerInfo.Version)
+	return cut(strings.TrimSpace(r.ServerInfo.Name+" "+cut(r.ServerInfo.Version, longestName)), longestName)
 }

@@ -13,6 +13,13 @@ import (
 // maxMessage bounds one message of a server, in bytes.
 const maxMessage = 32 << 20
 
+// maxLine bounds a line that is read to its end only to get past it, in parts
+// of the bound on lines.
+const maxLine = 8
+
+// errEndless reports a line that is not worth reading to its end.
+var errEndless = errors.New("line without end")
+
 // errLong reports a line over the bound; it is discarded to its end.
 var errLong = errors.New("line too long")
 
@@ -21,8 +28,11 @@ var errLong = errors.New("line too long")
 // as one can be read.
 func readLine(r *bufio.Reader, limit int) (line []byte, id jsonrpc.ID, err error) {
 	var long *idScanner
-	for {
+	for size := 0; ; {
 		part, err := r.ReadSlice('\n')
+		if size += len(part); size > maxLine*limit {
+			return nil, id, errEndless
+		}
 		switch {
 		case long != nil:
 			long.scan(part)

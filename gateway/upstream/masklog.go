@@ -6,17 +6,18 @@ import (
 	"log/slog"
 )
 
-// A maskedHandler is a slog.Handler that writes no secret of a server.
+// A maskedHandler is a slog.Handler that writes no secret of a server, and
+// nothing at any length.
 type maskedHandler struct {
 	slog.Handler
 	mask masker
 }
 
+// longestAttr bounds one text in the log, in bytes.
+const longestAttr = 4 << 10
+
 // log returns log without the secrets of m.
 func (m masker) log(log *slog.Logger) *slog.Logger {
-	if len(m.secrets) == 0 {
-		return log
-	}
 	return slog.New(maskedHandler{log.Handler(), m})
 }
 
@@ -37,7 +38,7 @@ func (h maskedHandler) attr(a slog.Attr) slog.Attr {
 		if v.Kind() == slog.KindAny {
 			text = fmt.Sprint(v.Any())
 		}
-		if clean := h.mask.text(text); clean != text {
+		if clean := cut(h.mask.text(text), longestAttr); clean != text {
 			return slog.String(a.Key, clean)
 		}
 	}

@@ -287,6 +287,10 @@ func runRaw(path string) {
 		send("{ not json")
 		send("[]")
 		send("")
+	case "chatter":
+		for {
+			send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("chatter ", 1000) + `"}}`)
+		}
 	case "babble":
 		line := strings.Repeat("babble ", 1000)
 		for {

@@ -404,7 +404,7 @@ func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.st
-	st.Error = s.mask.text(st.Error)
+	st.Error = cut(s.mask.text(st.Error), longestAttr)
 	st.InFlight = len(s.places)
 	st.Warnings = slices.Clone(s.listing.Warnings)
 	if s.garbage != "" {

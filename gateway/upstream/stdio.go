@@ -14,9 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxGarbage bounds what a server may write on stdout between two messages,
-// in bytes, before it is taken for one that speaks no MCP.
-const maxGarbage = 64 << 20
+var errBabble = fmt.Errorf("the server never stops writing what nobody asked for: over %d MiB, and over %d KiB a second", uselessBurst>>20, uselessRate>>10)
 
 // exitGrace is how long the end of stdout waits for the process to end, to
 // tell how it did, and the other way round.
@@ -191,22 +189,24 @@ func (l *stdioLink) readLoop() {
 	stopped := make(chan struct{})
 	l.wg.Go(func() { l.watchExit(stopped) })
 	r := bufio.NewReaderSize(&noisy{r: l.proc.stdout, first: l.probe.heard}, 64<<10)
-	skipped := 0
+	useless := allowance{since: time.Now()}
 	for {
 		line, id, err := readLine(r, maxMessage)
 		switch {
 		case err == errLong:
 			l.tooLong(id)
+		case err == errEndless:
+			close(stopped)
+			l.ended(errBabble)
+			return
 		case err != nil:
 			close(stopped)
 			l.ended(nil)
 			return
-		case l.accept(line):
-			skipped = 0
 		default:
-			if skipped += len(line) + 1; skipped > maxGarbage {
+			if n := l.accept(line); n >= 0 && !useless.take(n, time.Now()) {
 				close(stopped)
-				l.ended(fmt.Errorf("the server wrote %d MiB on stdout that are no MCP", skipped>>20))
+				l.ended(errBabble)
 				return
 			}
 		}
@@ -245,12 +245,13 @@ func (l *stdioLink) watchExit(stopped <-chan struct{}) {
 	}
 }
 
-// accept delivers the message or batch of a line, and reports whether it is
-// one.
-func (l *stdioLink) accept(line []byte) bool {
+// accept delivers the message or batch of a line, and returns how many bytes
+// were of no use, negative if it has an answer.
+func (l *stdioLink) accept(line []byte) (useless int) {
+	useless = len(line)
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
-		return true
+		return useless
 	}
 	parts := []json.RawMessage{line}
 	if line[0] == '[' && json.Unmarshal(line, &parts) != nil {
@@ -262,13 +263,18 @@ func (l *stdioLink) accept(line []byte) bool {
 		if err != nil {
 			break
 		}
-		good = true
+		if !good {
+			good, useless = true, len(line)/ownCost
+		}
+		if r, ok := m.(*jsonrpc.Response); ok && l.tap.sinkOf(r.ID) != nil {
+			useless = -1
+		}
 		l.deliver(m)
 	}
 	if !good {
 		l.garbage(string(clip(line, 200)))
 	}
-	return good
+	return useless
 }
 
 func (l *stdioLink) tooLong(id jsonrpc.ID) {
