@@ -214,6 +214,9 @@ func TestSummaryHidesSecrets(t *testing.T) {
 			}
 		}
 	}
+	if got := (Server{Command: "sh", Args: []string{"-c", "PASSWORD=s3cret curl http://a.example"}}).Summary(); got != "sh -c PASSWORD=••• curl http://a.example" {
+		t.Errorf("what runs must be seen: got %s", got)
+	}
 	for _, line := range []string{"cd /srv && npm run start -- --port 80", "docker run -i --rm mcp/fetch", "git@github.com clone"} {
 		if got := (Server{Command: "sh", Args: []string{"-c", line}}).Summary(); got != "sh -c "+line {
 			t.Errorf("hidden without need: got %s, want %s", got, line)

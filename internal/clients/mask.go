@@ -78,7 +78,7 @@ func mask(args []string) []string {
 		switch {
 		case hideNext && !flag:
 			out[i] = Hidden
-		case assigned && plainName.MatchString(name) && secretName.MatchString(name):
+		case assigned && !strings.ContainsAny(a, " \t\n") && plainName.MatchString(name) && secretName.MatchString(name):
 			out[i] = name + "=" + Hidden
 		default:
 			out[i] = maskText(a)
