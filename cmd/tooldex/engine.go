@@ -252,9 +252,12 @@ func (e *engine) newSet(o engineOptions) (*upstream.Set, error) {
 	if o.servers != nil {
 		specs = slices.DeleteFunc(specs, func(sp upstream.Spec) bool { return !slices.Contains(o.servers, sp.Name) })
 	}
+	var memory upstream.Memory // none for a catalog in memory, which has no folder
+	if e.cfg.State != "" {
+		memory = &eraFile{path: filepath.Join(e.cfg.State, "eras.json"), log: e.log}
+	}
 	return upstream.NewSet(specs, upstream.Options{
-		Logger: e.log, DefaultTimeout: e.cfg.Execution.Timeout,
-		Memory: &eraFile{path: filepath.Join(e.cfg.State, "eras.json"), log: e.log},
+		Logger: e.log, DefaultTimeout: e.cfg.Execution.Timeout, Memory: memory,
 		OnList: func(ctx context.Context, server string, l upstream.Listing) {
 			diff, err := e.gw.Sync(ctx, server, l)
 			if err != nil {
