@@ -106,7 +106,7 @@ func Ablate(ctx context.Context, sets []*labels.Set, o TuneOptions) (*Ablations,
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("ablate: %w", err)
 		}
-		row := Ablation{Name: v.name, Gain: gain(base, values, o.Seed), BySet: l.means(values)}
+		row := Ablation{Name: v.name, Gain: gain(base, values, permutations, o.Seed), BySet: l.means(values)}
 		out.Before = row.Gain.Before
 		out.Rows = append(out.Rows, row)
 		o.Progress("parts", i+1, len(vs))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tooldex/tooldex/eval/labels"
@@ -112,20 +113,9 @@ func (c *Calibration) apply() {
 }
 
 func (c *Calibration) measure(mixes [][]metric.Outcome) {
-	var all []metric.Outcome
-	var yes, no []float64
-	for _, m := range mixes {
-		all = append(all, m...)
-	}
-	for _, o := range all {
-		if o.Answerable {
-			yes = append(yes, o.Score)
-		} else {
-			no = append(no, o.Score)
-		}
-	}
+	all := slices.Concat(mixes...)
 	c.Queries = len(all)
-	c.AUC = metric.AUC(yes, no)
+	c.AUC = metric.Claim(all, false).AUC
 	c.Reliability = metric.Reliability(all, 10)
 	c.ECE = metric.ECE(c.Reliability)
 }
@@ -153,42 +143,29 @@ func mixSets(ctx context.Context, sets []*labels.Set, o CalibrateOptions) ([][]m
 // mix returns the answerable outcomes with as many unanswerable ones, own and
 // made ones in random order, as the share asks for.
 func (o outcomes) mix(share float64, seed uint64) []metric.Outcome {
-	var mixed, never []metric.Outcome
-	for _, x := range o.asked {
-		if x.Answerable {
-			mixed = append(mixed, x)
-		} else {
-			never = append(never, x)
-		}
-	}
-	never = append(never, o.without...)
+	never := slices.Concat(o.never, o.without)
 	stat.Source(seed).Shuffle(len(never), func(i, j int) { never[i], never[j] = never[j], never[i] })
-	n := int(share/(1-share)*float64(len(mixed)) + .5)
-	return append(mixed, never[:min(n, len(never))]...)
+	n := int(share/(1-share)*float64(len(o.answerable)) + .5)
+	return append(o.answerable, never[:min(n, len(never))]...)
 }
 
 // A side is what a threshold claims, and of which rows.
 type side struct {
-	name    string
-	claims  func(o metric.Outcome, threshold float64) bool
-	holds   func(o metric.Outcome) bool
-	tighter bool // a higher threshold claims less
+	name  string
+	above bool // it claims that first rows from the threshold up are right, else that those below it are wrong
 }
 
-var high = side{"confidence high",
-	func(o metric.Outcome, t float64) bool { return o.Score >= t },
-	func(o metric.Outcome) bool { return o.Right }, true}
-
-var weak = side{"weak match",
-	func(o metric.Outcome, t float64) bool { return o.Score < t },
-	func(o metric.Outcome) bool { return !o.Right }, false}
+var (
+	high = side{"confidence high", true}
+	weak = side{"weak match", false}
+)
 
 // count counts a side's claims over outcomes, and those that hold.
 func (s side) count(os []metric.Outcome, threshold float64) (claims, holds int) {
 	for _, o := range os {
-		if s.claims(o, threshold) {
+		if (o.Score >= threshold) == s.above {
 			claims++
-			if s.holds(o) {
+			if o.Right == s.above {
 				holds++
 			}
 		}
@@ -201,7 +178,7 @@ func (s side) count(os []metric.Outcome, threshold float64) (claims, holds int) 
 func (s side) fit(mixes [][]metric.Outcome, skip int, target float64) float64 {
 	for i := 1; i < 100; i++ {
 		t := float64(i) / 100
-		if !s.tighter {
+		if !s.above {
 			t = float64(100-i) / 100
 		}
 		claims, holds := 0, 0

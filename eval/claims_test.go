@@ -116,9 +116,9 @@ func TestMadeUnanswerableQueriesLoseTheirCopiesToo(t *testing.T) {
 }
 
 func TestMixHasTheShare(t *testing.T) {
-	o := outcomes{asked: make([]metric.Outcome, 80), without: make([]metric.Outcome, 80)}
-	for i := range o.asked {
-		o.asked[i].Answerable = true
+	o := outcomes{answerable: make([]metric.Outcome, 80), without: make([]metric.Outcome, 80)}
+	for i := range o.answerable {
+		o.answerable[i].Answerable = true
 	}
 	mixed := o.mix(.2, 1)
 	if len(mixed) != 100 {

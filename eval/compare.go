@@ -25,7 +25,7 @@ func (o CompareOptions) withDefaults() CompareOptions {
 	if o.Metrics == nil {
 		o.Metrics = []string{"recall@5", "ndcg@10"}
 	}
-	o.Permutations, o.Moved, o.Alpha = cmp.Or(o.Permutations, 10_000), cmp.Or(o.Moved, 10), cmp.Or(o.Alpha, .05)
+	o.Permutations, o.Moved, o.Alpha = cmp.Or(o.Permutations, permutations), cmp.Or(o.Moved, 10), cmp.Or(o.Alpha, .05)
 	return o
 }
 
@@ -49,8 +49,6 @@ type Test struct {
 	Interval stat.Interval `json:"interval"`
 	Holm     float64       `json:"p_holm"` // corrected over the sets of this metric
 	Verdict  string        `json:"verdict"`
-
-	samples []float64 // resampled means of B − A
 }
 
 // The verdicts of a Test.
@@ -91,21 +89,28 @@ func Compare(a, b []QueryResult, o CompareOptions) (*Comparison, error) {
 	for _, metric := range o.Metrics {
 		tests := make([]Test, len(sets))
 		p := make([]float64, len(sets))
+		var all [][]pair
 		for i, s := range sets {
-			if tests[i], err = test(byTitle[s], metric, o); err != nil {
+			all = append(all, byTitle[s])
+			if tests[i], err = test(s, metric, [][]pair{byTitle[s]}, o); err != nil {
 				return nil, err
 			}
-			tests[i].Set = s
 			p[i] = tests[i].P
 		}
 		for i, adjusted := range stat.Holm(p) {
 			tests[i].Holm = adjusted
-			tests[i].Verdict = tests[i].verdict(o.Alpha)
+		}
+		if len(sets) > 1 {
+			overall, err := test(Overall, metric, all, o)
+			if err != nil {
+				return nil, err
+			}
+			tests = append(tests, overall)
+		}
+		for i, t := range tests {
+			tests[i].Verdict = t.verdict(o.Alpha)
 		}
 		c.Tests = append(c.Tests, tests...)
-		if len(sets) > 1 {
-			c.Tests = append(c.Tests, overall(tests, byTitle, o))
-		}
 	}
 	for _, s := range sets {
 		c.Moved = append(c.Moved, moved(s, byTitle[s], o)...)
@@ -143,59 +148,34 @@ func align(a, b []QueryResult) ([]string, map[string][]pair, error) {
 	return slices.Sorted(maps.Keys(out)), out, nil
 }
 
-func test(pairs []pair, metric string, o CompareOptions) (Test, error) {
-	t := Test{Metric: metric, Queries: len(pairs)}
-	diffs := make([]float64, len(pairs))
-	for i, p := range pairs {
-		va, okA := p.a.Metrics[metric]
-		vb, okB := p.b.Metrics[metric]
-		if !okA || !okB {
-			return t, fmt.Errorf("compare: query %s of set %s has no %s in both results; it has %s",
-				p.a.ID, labels.Title(p.a.Set, p.a.Split), metric, strings.Join(slices.Sorted(maps.Keys(p.a.Metrics)), ", "))
-		}
-		t.A += va / float64(len(pairs))
-		t.B += vb / float64(len(pairs))
-		diffs[i] = vb - va
-		if vb > va {
-			t.Wins++
-		}
-		if vb < va {
-			t.Losses++
-		}
-	}
-	t.P = stat.Randomisation(diffs, o.Permutations, o.Seed)
-	t.samples = stat.Resample([][]float64{diffs}, bootstrapSamples, o.Seed)[0]
-	t.Interval = stat.Percentiles(t.samples)
-	return t, nil
-}
-
 // Overall is what a Test over all sets calls its set.
 const Overall = "mean over sets"
 
-// overall tests the mean over sets, in which every set counts the same.
-func overall(tests []Test, byTitle map[string][]pair, o CompareOptions) Test {
-	t := Test{Set: Overall, Metric: tests[0].Metric}
-	var diffs []float64
-	t.samples = make([]float64, bootstrapSamples)
-	for _, one := range tests {
-		for i, m := range one.samples {
-			t.samples[i] += m / float64(len(tests))
+// test tests a metric over sets, in which every set counts the same.
+func test(name, metric string, sets [][]pair, o CompareOptions) (Test, error) {
+	t := Test{Set: name, Metric: metric}
+	a, b := make([][]float64, len(sets)), make([][]float64, len(sets))
+	for s, pairs := range sets {
+		for _, p := range pairs {
+			va, okA := p.a.Metrics[metric]
+			vb, okB := p.b.Metrics[metric]
+			if !okA || !okB {
+				return t, fmt.Errorf("compare: query %s of set %s has no %s in both results; it has %s",
+					p.a.ID, labels.Title(p.a.Set, p.a.Split), metric, strings.Join(slices.Sorted(maps.Keys(p.a.Metrics)), ", "))
+			}
+			if vb > va {
+				t.Wins++
+			}
+			if vb < va {
+				t.Losses++
+			}
+			a[s], b[s] = append(a[s], va), append(b[s], vb)
 		}
-		share := 1 / float64(len(tests)) / float64(one.Queries)
-		for _, p := range byTitle[one.Set] {
-			diffs = append(diffs, share*(p.b.Metrics[t.Metric]-p.a.Metrics[t.Metric]))
-		}
-		t.Queries += one.Queries
-		t.Wins += one.Wins
-		t.Losses += one.Losses
-		t.A += one.A / float64(len(tests))
-		t.B += one.B / float64(len(tests))
+		t.Queries += len(pairs)
 	}
-	t.P = stat.Randomisation(diffs, o.Permutations, o.Seed)
-	t.Holm = t.P
-	t.Interval = stat.Percentiles(t.samples)
-	t.Verdict = t.verdict(o.Alpha)
-	return t
+	g := gain(a, b, o.Permutations, o.Seed)
+	t.A, t.B, t.P, t.Holm, t.Interval = g.Before, g.After, g.P, g.P, g.Interval
+	return t, nil
 }
 
 func (t Test) verdict(alpha float64) string {

@@ -1,7 +1,7 @@
 // Package eval measures how well an index ranks tools for labelled queries,
 // and makes the ranking better: [Run] measures, [Compare] tells two rankings
-// apart, [Tune] and [Calibrate] fit parameters, [Lint] and [Audit] look for
-// what no parameter mends.
+// apart, [Tune] and [Calibrate] fit parameters, [Ablate] says what each part
+// is worth, [LintTools] looks for what no parameter mends.
 //
 // Sets are read by package labels, scored by package metric and judged by
 // package stat; package report draws the result. Everything random is seeded.

@@ -27,14 +27,7 @@ func (b *reporter) claims(ctx context.Context, p *report.Page) error {
 		if err != nil {
 			return fmt.Errorf("set %s: %w", s.Title(), err)
 		}
-		made = append(made, got.without...)
-		for _, o := range got.asked {
-			if o.Answerable {
-				asked = append(asked, o)
-			} else {
-				own = append(own, o)
-			}
-		}
+		asked, own, made = append(asked, got.answerable...), append(own, got.never...), append(made, got.without...)
 	}
 	p.Charts = append(p.Charts, reliabilityChart(asked))
 	c := report.Chart{Title: "Saying that nothing fits", X: "recall", Y: "precision", Unit: true,
@@ -85,13 +78,10 @@ func (b *reporter) claimFacts(asked, own, made []metric.Outcome) []report.Fact {
 			out = append(out, report.Fact{Name: name, Value: fmt.Sprintf("%.3f", *v), Meaning: meaning})
 		}
 	}
-	calibrated := false
-	for _, s := range b.main().Sets {
-		calibrated = calibrated || s.Calibrated
-	}
-	c := metric.Claim(append(append([]metric.Outcome(nil), asked...), own...), calibrated)
+	calibrated := slices.ContainsFunc(b.main().Sets, func(s *SetResult) bool { return s.Calibrated })
+	c := metric.Claim(slices.Concat(asked, own), calibrated)
 	add("AUC, unanswerable by label", c.AUC, "answerable scores above unanswerable; .5 is chance")
-	add("AUC, right tools taken out", metric.Claim(append(append([]metric.Outcome(nil), asked...), made...), false).AUC, "the near misses that are left look alike")
+	add("AUC, right tools taken out", metric.Claim(slices.Concat(asked, made), false).AUC, "the near misses that are left look alike")
 	add("expected calibration error", c.ECE, "of the score read as probability that the first row is right")
 	add("weak-match precision", c.WeakPrecision, "of weak matches, how many are unanswerable")
 	add("weak-match recall", c.WeakRecall, "of unanswerable queries, how many are weak matches")

@@ -16,6 +16,9 @@ import (
 // decimal on sets of some hundred queries.
 const bootstrapSamples = 1000
 
+// permutations is how many a randomisation test draws unless told otherwise.
+const permutations = 10_000
+
 // A Result is what Run measured: each set, and the mean over sets in which
 // every set counts the same.
 type Result struct {

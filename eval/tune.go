@@ -180,7 +180,7 @@ func (t *Tuning) crossValidate(ctx context.Context, l *landscape, start point) e
 			}
 		}
 	}
-	t.Queries = gain(before, after, l.o.Seed)
+	t.Queries = gain(before, after, permutations, l.o.Seed)
 	return ctx.Err()
 }
 
@@ -198,14 +198,14 @@ func (t *Tuning) leaveSetsOut(ctx context.Context, l *landscape, start point) er
 		b := l.values(ctx, chosen)
 		before, after = append(before, a[s]), append(after, b[s])
 		h := HeldOut{Set: set.Title(), Before: stat.Mean(a[s]), After: stat.Mean(b[s]), Chosen: changes(l.knobs, start, chosen)}
-		h.P = stat.Randomisation(differences(a[s], b[s]), 10_000, l.o.Seed)
+		h.P = stat.Randomisation(differences(a[s], b[s]), permutations, l.o.Seed)
 		ps = append(ps, h.P)
 		t.HeldOut = append(t.HeldOut, h)
 	}
 	for i, p := range stat.Holm(ps) {
 		t.HeldOut[i].Holm = p
 	}
-	t.Sets = gain(before, after, l.o.Seed)
+	t.Sets = gain(before, after, permutations, l.o.Seed)
 	return ctx.Err()
 }
 
@@ -218,7 +218,7 @@ func differences(a, b []float64) []float64 {
 }
 
 // gain tests the mean over sets of paired values, every set counting the same.
-func gain(before, after [][]float64, seed uint64) Gain {
+func gain(before, after [][]float64, permutations int, seed uint64) Gain {
 	var g Gain
 	var diffs []float64
 	samples := make([]float64, bootstrapSamples)
@@ -234,7 +234,7 @@ func gain(before, after [][]float64, seed uint64) Gain {
 			diffs = append(diffs, x*share/float64(len(d)))
 		}
 	}
-	g.P = stat.Randomisation(diffs, 10_000, seed)
+	g.P = stat.Randomisation(diffs, permutations, seed)
 	g.Interval = stat.Percentiles(samples)
 	return g
 }

@@ -18,8 +18,9 @@ const nearDuplicate = .8
 
 // outcomes are what one set says about claims.
 type outcomes struct {
-	asked   []metric.Outcome // the set's own queries
-	without []metric.Outcome // its answerable queries, their right tools and near-duplicates of them removed
+	answerable []metric.Outcome // the set's own queries that a tool serves
+	without    []metric.Outcome // the same, their right tools and near-duplicates of them removed
+	never      []metric.Outcome // the set's own queries that no tool serves
 }
 
 // askSet searches for up to n answerable queries of a set, as they are and
@@ -33,16 +34,16 @@ func askSet(ctx context.Context, ix searcher, s *labels.Set, n int, o Options) (
 		}
 	}
 	twins := copies(s.Tools)
-	out := outcomes{make([]metric.Outcome, len(drawn)), make([]metric.Outcome, answerable)}
+	asked, without := make([]metric.Outcome, len(drawn)), make([]metric.Outcome, answerable)
 	err := each(ctx, len(drawn), func(ctx context.Context, i int) (err error) {
 		q := drawn[i]
-		if out.asked[i], err = ask(ctx, ix, q, nil, o); err != nil || !q.Answerable() {
+		if asked[i], err = ask(ctx, ix, q, nil, o); err != nil || !q.Answerable() {
 			return err
 		}
-		out.without[i], err = ask(ctx, ix, q, removed(q, twins), o)
+		without[i], err = ask(ctx, ix, q, removed(q, twins), o)
 		return err
 	}, func(done int) { o.Progress("claims of "+s.Title(), done, len(drawn)) })
-	return out, err
+	return outcomes{asked[:answerable:answerable], without, asked[answerable:]}, err
 }
 
 // ask searches without the tools of gone; without its right tools a query is
