@@ -225,7 +225,10 @@ func (l *landscape) openState() error {
 	}
 	whole, err := l.readState(f)
 	if err == nil {
-		err = errors.Join(f.Truncate(whole), seek(f, whole))
+		err = f.Truncate(whole)
+	}
+	if err == nil {
+		_, err = f.Seek(whole, io.SeekStart)
 	}
 	if err != nil {
 		f.Close()
@@ -236,11 +239,6 @@ func (l *landscape) openState() error {
 		return l.write(kept{Problem: l.problem()})
 	}
 	return nil
-}
-
-func seek(f *os.File, to int64) error {
-	_, err := f.Seek(to, io.SeekStart)
-	return err
 }
 
 // readState returns how many bytes of the file are whole lines.

@@ -276,15 +276,12 @@ func (l *linter) empty() []Finding {
 	var out []Finding
 	var an analysis.Analyzer
 	for i, t := range l.tools {
-		own := map[string]bool{}
-		for _, tok := range an.Tokens(t.Name) {
-			own[tok.Text] = true
-		}
 		added := map[string]bool{}
 		for _, w := range l.words[i] {
-			if !own[w] {
-				added[w] = true
-			}
+			added[w] = true
+		}
+		for _, tok := range an.Tokens(t.Name) {
+			delete(added, tok.Text)
 		}
 		if len(added) >= l.o.MinWords {
 			continue
@@ -318,16 +315,12 @@ func (l *linter) duplicates() []Finding {
 			continue
 		}
 		f := Finding{Rule: Duplicate, Tool: l.tools[i].QualifiedName()}
-		beside := map[string]bool{}
-		for _, row := range l.rows[i] {
-			beside[row] = true
-		}
 		freed := 0
 		for _, j := range others[i] {
 			done[j] = true
 			name := l.tools[j].QualifiedName()
 			f.Others = append(f.Others, name)
-			if beside[name] {
+			if slices.Contains(l.rows[i], name) {
 				freed++
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/tooldex/tooldex/eval/labels"
@@ -134,17 +134,13 @@ func (t *Tuning) describe(ctx context.Context, l *landscape, start, best point) 
 		return err
 	}
 	t.Changes = changes(l.knobs, start, best)
-	for i, k := range l.knobs {
-		for c := range t.Changes {
-			if t.Changes[c].Name != k.name {
-				continue
-			}
-			without, err := l.score(ctx, best.with(i, start[i]), everything)
-			if err != nil {
-				return err
-			}
-			t.Changes[c].Worth = t.After - without
+	for c := range t.Changes {
+		i := slices.IndexFunc(l.knobs, func(k knob) bool { return k.name == t.Changes[c].Name })
+		without, err := l.score(ctx, best.with(i, start[i]), everything)
+		if err != nil {
+			return err
 		}
+		t.Changes[c].Worth = t.After - without
 	}
 	return nil
 }
@@ -162,10 +158,7 @@ func changes(ks []knob, from, to point) []Change {
 // crossValidate chooses parameters without each fold of queries in turn and
 // looks at that fold.
 func (t *Tuning) crossValidate(ctx context.Context, l *landscape, start point) error {
-	var before, after [][]float64 // by set
-	for range l.sets {
-		before, after = append(before, nil), append(after, nil)
-	}
+	before, after := make([][]float64, len(l.sets)), make([][]float64, len(l.sets))
 	for fold := range l.o.Folds {
 		chosen, err := l.climb(ctx, start, fmt.Sprintf("without fold %d of %d", fold+1, l.o.Folds), part{-1, fold})
 		if err != nil {
@@ -274,7 +267,7 @@ func (t *Tuning) judge(tuned index.Params) {
 			hurt = append(hurt, h.Set)
 		}
 	}
-	sort.Strings(hurt)
+	slices.Sort(hurt)
 	switch {
 	case len(t.Changes) == 0:
 		t.Verdict = "no gain: nothing beats the parameters there are"

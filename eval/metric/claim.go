@@ -31,23 +31,22 @@ type Claims struct {
 func Claim(os []Outcome, calibrated bool) Claims {
 	var c Claims
 	var answerable, unanswerable, right, wrong []float64
-	var weak, weakTrue, high, highTrue int
+	var weak, weakTrue, high, highTrue float64
 	for _, o := range os {
 		answerable, unanswerable = split(o.Answerable, o.Score, answerable, unanswerable)
 		right, wrong = split(o.Right, o.Score, right, wrong)
-		weak, weakTrue = tally(o.Weak, !o.Answerable, weak, weakTrue)
-		high, highTrue = tally(o.High, o.Right, high, highTrue)
+		weak, weakTrue = weak+indicator(o.Weak), weakTrue+indicator(o.Weak && !o.Answerable)
+		high, highTrue = high+indicator(o.High), highTrue+indicator(o.High && o.Right)
 	}
 	if calibrated {
 		if len(unanswerable) > 0 {
-			c.WeakPrecision, c.WeakRecall = ratio(weakTrue, weak), ratio(weakTrue, len(unanswerable))
+			c.WeakPrecision, c.WeakRecall = ratio(weakTrue, weak), ratio(weakTrue, float64(len(unanswerable)))
 		}
-		c.HighPrecision, c.HighCoverage = ratio(highTrue, high), ratio(high, len(os))
+		c.HighPrecision, c.HighCoverage = ratio(highTrue, high), ratio(high, float64(len(os)))
 	}
 	c.AUC, c.RightAUC = AUC(answerable, unanswerable), AUC(right, wrong)
 	if len(os) > 0 {
-		e := ECE(Reliability(os, 10))
-		c.ECE = &e
+		c.ECE = new(ECE(Reliability(os, 10)))
 	}
 	return c
 }
@@ -59,22 +58,11 @@ func split(yes bool, v float64, a, b []float64) (_, _ []float64) {
 	return a, append(b, v)
 }
 
-func tally(claimed, holds bool, n, t int) (_, _ int) {
-	if claimed && holds {
-		return n + 1, t + 1
-	}
-	if claimed {
-		return n + 1, t
-	}
-	return n, t
-}
-
-func ratio(a, b int) *float64 {
+func ratio(a, b float64) *float64 {
 	if b == 0 {
 		return nil
 	}
-	r := float64(a) / float64(b)
-	return &r
+	return new(a / b)
 }
 
 // AUC is the probability that a random positive scores above a random
@@ -96,8 +84,7 @@ func AUC(positive, negative []float64) *float64 {
 		}
 		u += float64(below) + float64(upTo-below)/2
 	}
-	a := u / float64(len(pos)) / float64(len(neg))
-	return &a
+	return new(u / float64(len(pos)) / float64(len(neg)))
 }
 
 // A Bin is one bar of a reliability diagram.
@@ -153,29 +140,24 @@ type Point struct {
 // unanswerable; thresholds ascending.
 func Abstention(os []Outcome) []Point {
 	byScore := slices.SortedFunc(slices.Values(os), func(a, b Outcome) int { return cmp.Compare(a.Score, b.Score) })
-	total := 0
+	total := 0.0
 	for _, o := range os {
-		if !o.Answerable {
-			total++
-		}
+		total += indicator(!o.Answerable)
 	}
 	if total == 0 {
 		return nil
 	}
 	var out []Point
-	found := 0
+	found := 0.0
 	for i, o := range byScore {
-		if !o.Answerable {
-			found++
-		}
-		if i+1 < len(byScore) && byScore[i+1].Score == o.Score {
-			continue
-		}
+		found += indicator(!o.Answerable)
 		next := 1.0
 		if i+1 < len(byScore) {
 			next = byScore[i+1].Score
 		}
-		out = append(out, Point{next, float64(found) / float64(i+1), float64(found) / float64(total)})
+		if next != o.Score || i+1 == len(byScore) {
+			out = append(out, Point{next, found / float64(i+1), found / total})
+		}
 	}
 	return out
 }

@@ -46,7 +46,6 @@ type drawing struct {
 	Top, Bottom     float64
 	XTicks, YTicks  []tick
 	Series          []series
-	HasLegend       bool
 	XLabel, YMiddle float64
 }
 
@@ -105,7 +104,6 @@ func (c Chart) draw() drawing {
 		}
 		d.Series = append(d.Series, s)
 	}
-	d.HasLegend = len(c.Lines) > 1
 	return d
 }
 
