@@ -56,6 +56,7 @@ func (a *app) evalReport() *cobra.Command {
 	f.addSets(cmd)
 	f.addSearch(cmd)
 	fs := cmd.Flags()
+	fs.Lookup("k").Hidden = true // the page's columns and curves are fixed
 	fs.StringVarP(&out, "out", "o", "report.html", "file to write; - is standard output")
 	fs.StringVar(&o.Title, "title", "", "of the page")
 	fs.StringVar(&distractors, "distractors", "", "tools to grow the catalogs with: tools.jsonl, or a tools/list answer, or a folder")
