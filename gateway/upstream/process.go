@@ -111,6 +111,10 @@ func (p *process) start(log *slog.Logger) (err error) {
 // is gone.
 func (p *process) stop() {
 	p.stopOnce.Do(func() {
+		kill := func() {}
+		if p.cmd.Process != nil {
+			kill = strays(p.cmd.Process.Pid)
+		}
 		p.stdin.Close()
 		if !ended(p.exited, leaveGrace) {
 			p.group.terminate()
@@ -119,6 +123,7 @@ func (p *process) stop() {
 			}
 		}
 		<-p.exited
+		kill()
 		p.stdout.Close()
 		// A child that left the group may hold stderr open for ever.
 		late := time.AfterFunc(termGrace, func() { p.errs.Close() })

@@ -221,8 +221,9 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 	case "environ":
 		text, _ := json.Marshal(os.Environ())
 		reply(fmt.Sprintf(`{"content":[],"structuredContent":%s}`, text))
-	case "spawn":
+	case "spawn", "spawn away":
 		child := exec.Command("sleep", "1000")
+		leave(child, p.Name == "spawn away")
 		if err := child.Start(); err != nil {
 			refuse(-32603, err.Error())
 			return

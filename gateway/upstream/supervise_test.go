@@ -274,7 +274,7 @@ func TestChildrenEndWithTheirServer(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")
 	}
-	for _, how := range []string{"stopped", "killed"} {
+	for _, how := range []string{"stopped", "killed", "stopped after setsid"} {
 		t.Run(how, func(t *testing.T) {
 			s, err := NewSet([]Spec{stdioSpec(t, &rawServer{Version: stateless})}, Options{})
 			if err != nil {
@@ -285,7 +285,7 @@ func TestChildrenEndWithTheirServer(t *testing.T) {
 			done := make(chan error)
 			go func() { done <- s.Run(ctx) }()
 			var got struct{ StructuredContent struct{ PID, Child int } }
-			if err := json.Unmarshal(mustCall(t, s, "raw", "spawn").Raw, &got); err != nil {
+			if err := json.Unmarshal(mustCall(t, s, "raw", map[bool]string{true: "spawn away", false: "spawn"}[strings.Contains(how, "setsid")]).Raw, &got); err != nil {
 				t.Fatal(err)
 			}
 			pids := got.StructuredContent

@@ -1,0 +1,5 @@
+package upstream
+
+import "os/exec"
+
+func leave(*exec.Cmd, bool) {}
