@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -36,16 +37,20 @@ func runChild(ctx context.Context, o options, stdin io.Reader, stdout io.Writer)
 	case memoryChild:
 		return measureMemory(ctx, o.dir, stdin, stdout)
 	case sampleChild:
-		s, err := sample.New(sample.Options{Groups: []string{"numbers", "text"}})
+		options := sample.Options{Groups: []string{"numbers", "text"}}
+		if o.era == handshakeEra {
+			options.Discover = sample.DiscoverExit
+		}
+		s, err := sample.New(options)
 		if err != nil {
 			return err
 		}
 		defer s.Close()
 		return s.ServeStdio(ctx, stdin, stdout)
 	case webChild:
-		return serveSample(ctx, stdin, stdout)
+		return serveSample(ctx, o.era, stdin, stdout)
 	case gatewayChild:
-		return serveGateway(ctx, o.dir, stdin, stdout)
+		return serveGateway(ctx, o, stdin, stdout)
 	}
 	return fmt.Errorf("unknown child %q", o.child)
 }
@@ -159,13 +164,20 @@ func resident() (int64, error) {
 }
 
 // serveSample serves the sample server over HTTP until stdin ends.
-func serveSample(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+func serveSample(ctx context.Context, era string, stdin io.Reader, stdout io.Writer) error {
 	s, err := sample.New(sample.Options{Groups: []string{"numbers", "text"}})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	web := httptest.NewServer(s.Handler())
+	h := s.Handler()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("MCP-Protocol-Version") > era {
+			http.Error(w, "unsupported protocol version", http.StatusBadRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
 	defer web.Close()
 	if _, err := fmt.Fprintln(stdout, web.Listener.Addr()); err != nil {
 		return err
@@ -187,9 +199,9 @@ func awaitEnd(ctx context.Context, stdin io.Reader) error {
 	}
 }
 
-// serveGateway serves the catalog of dir and one server over HTTP, as the
+// serveGateway serves the catalog of o.dir and one server over HTTP, as the
 // program does, until stdin ends.
-func serveGateway(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer) (err error) {
+func serveGateway(ctx context.Context, o options, stdin io.Reader, stdout io.Writer) (err error) {
 	in := bufio.NewReader(stdin)
 	url, err := in.ReadString('\n')
 	if err != nil {
@@ -200,13 +212,13 @@ func serveGateway(ctx context.Context, dir string, stdin io.Reader, stdout io.Wr
 		if spec.Command, err = os.Executable(); err != nil {
 			return err
 		}
-		spec.Args = []string{"-child", sampleChild}
+		spec.Args = []string{"-child", sampleChild, "-era", o.era}
 	}
 	model, err := static.Open()
 	if err != nil {
 		return err
 	}
-	ix, err := index.Open(dir, index.Options{Embedder: model})
+	ix, err := index.Open(o.dir, index.Options{Embedder: model})
 	if err != nil {
 		return err
 	}

@@ -35,13 +35,14 @@ type target struct {
 	host  string
 }
 
-// startTarget runs child until stop. Its input begins with line.
-func startTarget(ctx context.Context, child, dir, line string) (*target, error) {
+// startTarget runs child until stop. Its input begins with line, and where it
+// serves the sample server, that speaks the era.
+func startTarget(ctx context.Context, child, dir, era, line string) (*target, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	t := &target{cmd: exec.CommandContext(ctx, exe, "-child", child, "-dir", dir)}
+	t := &target{cmd: exec.CommandContext(ctx, exe, "-child", child, "-dir", dir, "-era", era)}
 	t.cmd.Stderr = os.Stderr
 	if t.stdin, err = t.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -177,45 +178,54 @@ func (b *bench) loadAlone(ctx context.Context) error {
 	return b.load(ctx, dir, c)
 }
 
-// load measures many clients at once: calls of a bare go-sdk server, the same
-// calls through gateways to that server and to one over stdio, and searches.
-// The clients write prepared requests to kept-alive connections of their own,
-// so that they take little of the machine and the same for every target.
-func (b *bench) load(ctx context.Context, dir string, c *corpus) (err error) {
-	b.step("%d tools: %d clients", c.n, loadClients)
-	bare, err := startTarget(ctx, webChild, "", "")
+// load measures many clients at once, in each era.
+func (b *bench) load(ctx context.Context, dir string, c *corpus) error {
+	for _, era := range loadEras {
+		b.step("%d tools: %d clients of %s", c.n, loadClients, era)
+		if err := b.loadEra(ctx, dir, c, era); err != nil {
+			return fmt.Errorf("%s: %w", era, err)
+		}
+	}
+	return nil
+}
+
+// loadEra measures calls of a bare go-sdk server, the same calls through
+// gateways to that server and to one over stdio, and searches. Servers speak
+// the era of the clients, so that all calls are of one kind. The clients write
+// prepared requests to kept-alive connections of their own: they take little
+// of the machine, and the same for every target.
+func (b *bench) loadEra(ctx context.Context, dir string, c *corpus, era string) (err error) {
+	bare, err := startTarget(ctx, webChild, "", era, "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, bare.stop()) }()
-	web, err := startTarget(ctx, gatewayChild, dir, "http://"+bare.host+"/mcp")
+	web, err := startTarget(ctx, gatewayChild, dir, era, "http://"+bare.host+"/mcp")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, web.stop()) }()
-	stdio, err := startTarget(ctx, gatewayChild, dir, "")
+	stdio, err := startTarget(ctx, gatewayChild, dir, era, "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stdio.stop()) }()
-	for _, era := range loadEras {
-		loads := []*loading{
-			{name: "load/call/" + era, system: "go-sdk"},
-			{name: "load/execute/http/" + era, system: "tooldex", gate: web},
-			{name: "load/execute/stdio/" + era, system: "tooldex", gate: stdio},
-			{name: "load/search/" + era, system: "tooldex", gate: web},
-		}
-		bodies := [][]message{{bareCall()}, {executeCall()}, {executeCall()}, searchCalls(c.queries)}
-		if err := b.turns(loads, bodies, era, bare); err != nil {
-			return fmt.Errorf("%s: %w", era, err)
-		}
-		alone := loads[0].row(c.n, nil)
-		b.add(alone)
-		for _, l := range loads[1:] {
-			b.add(l.row(c.n, &alone))
-		}
+	loads := []*loading{
+		{name: "load/call/" + era, system: "go-sdk"},
+		{name: "load/execute/http/" + era, system: "tooldex", gate: web},
+		{name: "load/execute/stdio/" + era, system: "tooldex", gate: stdio},
+		{name: "load/search/" + era, system: "tooldex", gate: web},
 	}
-	return b.settled(ctx, web, c.n)
+	bodies := [][]message{{bareCall()}, {executeCall()}, {executeCall()}, searchCalls(c.queries)}
+	if err := b.turns(loads, bodies, era, bare); err != nil {
+		return err
+	}
+	alone := loads[0].row(c.n, nil)
+	b.add(alone)
+	for _, l := range loads[1:] {
+		b.add(l.row(c.n, &alone))
+	}
+	return b.settled(ctx, web, c.n, era)
 }
 
 // turns connects the clients of all loads and has them call by turns.
@@ -251,7 +261,7 @@ func (b *bench) turns(loads []*loading, bodies [][]message, era string, bare *ta
 
 // settled adds the memory of a gateway after the calls: the least within
 // loadGrace.
-func (b *bench) settled(ctx context.Context, t *target, n int) error {
+func (b *bench) settled(ctx context.Context, t *target, n int, era string) error {
 	v, err := t.vitals()
 	if err != nil {
 		return err
@@ -275,6 +285,6 @@ func (b *bench) settled(ctx context.Context, t *target, n int) error {
 	}
 	var note bytes.Buffer
 	fmt.Fprintf(&note, "resident after %d clients, with the model; %s when they ended", loadClients, size(int64(at)))
-	b.add(row{Name: "memory/load", System: "tooldex", N: n, Bytes: int64(least), Note: note.String()})
+	b.add(row{Name: "memory/load/" + era, System: "tooldex", N: n, Bytes: int64(least), Note: note.String()})
 	return nil
 }

@@ -51,6 +51,7 @@ type options struct {
 	queries     int
 	child       string // what a process that run started is for, see child.go
 	dir         string
+	era         string
 }
 
 // sizes is a flag: numbers of tools, separated by commas.
@@ -84,6 +85,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.queries, "queries", 0, "queries of each kind (default 1000, 200 with --quick)")
 	f.StringVar(&o.child, "child", "", "used by the program itself")
 	f.StringVar(&o.dir, "dir", "", "used by the program itself")
+	f.StringVar(&o.era, "era", "", "used by the program itself")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

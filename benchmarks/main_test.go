@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 	for _, name := range strings.Fields(`build open similar replace memory vector/scan vector/graph vector/graph/10%
 		search/keyword search/keyword/10% search/semantic search/semantic/1% search/hybrid search/hybrid/1% execute/http execute/stdio
 		load/execute/http/2025-11-25 load/execute/http/2026-07-28 load/execute/stdio/2025-11-25 load/execute/stdio/2026-07-28
-		load/search/2025-11-25 load/search/2026-07-28 memory/load`) {
+		load/search/2025-11-25 load/search/2026-07-28 memory/load/2025-11-25 memory/load/2026-07-28`) {
 		if _, ok := seen["tooldex "+name]; !ok {
 			t.Errorf("no row %s", name)
 		}
