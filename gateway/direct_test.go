@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,12 +61,12 @@ func TestDirectCallsAreAnsweredAsBefore(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			message := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,%s}}`, 2, tt.tool, tt.params)
 			header := statelessHeader(tt.tool)
-			if _, ok := readDirect(header, []byte(message)); !ok {
+			if _, ok := readDirect(header, []byte(message), statelessEra); !ok {
 				t.Fatal("the call is not direct")
 			}
 			direct, got := post(t, srv, header, message)
 			header.Set("Accept", "text/event-stream, application/json")
-			if _, ok := readDirect(header, []byte(message)); ok {
+			if _, ok := readDirect(header, []byte(message), statelessEra); ok {
 				t.Fatal("the other call is direct, too")
 			}
 			sdk, want := post(t, srv, header, message)
@@ -83,11 +85,133 @@ func TestDirectCallsAreAnsweredAsBefore(t *testing.T) {
 	}
 }
 
+// The same in a session, where progress and bytes are those of the era.
+func TestDirectCallsInASession(t *testing.T) {
+	calls := callerFunc(func(ctx context.Context, r upstream.Request) (upstream.Result, error) {
+		if r.Progress != nil {
+			r.Progress(1, 3, "<one>")
+		}
+		return upstream.Result{Raw: json.RawMessage(awkward), Protocol: statelessEra, Sent: true}, nil
+	})
+	g := newGateway(t, calls, Options{})
+	srv := serveTest(t, g)
+	header := rawHeader(t, srv, "2025-11-25")
+	for _, params := range []string{
+		`"name":"search_tools","arguments":{"query":"read a <file>"}`, `"name":"describe_tool","arguments":{"tool_name":"none"},"_meta":{}`,
+		`"name":"execute_tool","arguments":{"tool_name":"read_file","arguments":{"path":"x"},"options":{"include_metadata":false}},"_meta":{"progressToken":7}`,
+	} {
+		message := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{` + params + `}}`
+		if _, ok := readDirect(header, []byte(message), "2025-11-25"); !ok {
+			t.Fatalf("%s is not direct", message)
+		}
+		_, got := post(t, srv, header, message)
+		other := header.Clone()
+		other.Set("Accept", "text/event-stream, application/json")
+		_, want := post(t, srv, other, message)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// A call in a session ends with its cancellation or with the session, not
+// with the connection that it came on.
+func TestDirectCallsEndWithTheSession(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"execute_tool","arguments":{"tool_name":"read_file","arguments":{"path":"x"}}}}`
+	for name, end := range map[string]func(t *testing.T, g *Gateway, srv *httptest.Server, h http.Header){
+		"cancelled": func(t *testing.T, _ *Gateway, srv *httptest.Server, h http.Header) {
+			other := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b"}}`
+			if res, _ := post(t, srv, h, other); res.StatusCode != http.StatusAccepted {
+				t.Errorf("HTTP %s", res.Status)
+			}
+			if res, _ := post(t, srv, h, strings.Replace(other, `"b"`, `"a"`, 1)); res.StatusCode != http.StatusAccepted {
+				t.Errorf("HTTP %s", res.Status)
+			}
+		},
+		"deleted": func(t *testing.T, _ *Gateway, srv *httptest.Server, h http.Header) {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, srv.URL+"/mcp", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header = h.Clone()
+			res, err := srv.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newGate()
+			g := newGateway(t, w, Options{})
+			srv := serveTest(t, g)
+			header := rawHeader(t, srv, "2025-11-25")
+			ctx, hangUp := context.WithCancel(t.Context())
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+"/mcp", strings.NewReader(call))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header = header.Clone()
+			gone := make(chan struct{})
+			go func() {
+				defer close(gone)
+				if res, err := srv.Client().Do(req); err == nil {
+					res.Body.Close()
+				}
+			}()
+			<-w.entered
+			hangUp()
+			<-gone
+			select {
+			case err := <-w.ended:
+				t.Fatalf("the call ended with its connection: %v", err)
+			default:
+			}
+			end(t, g, srv, header)
+			if err := <-w.ended; err == nil {
+				t.Error("the call was not cancelled")
+			}
+		})
+	}
+}
+
+// The SDK closes sessions that it does not see, so it sees a call now and
+// then; and of two calls with one id it sees the second.
+func TestDirectCallsLetTheSDKSeeTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSessions(1)
+		if _, ok := s.open(nil); !ok {
+			t.Fatal("no room")
+		}
+		s.opened("s")
+		cancel := func() {}
+		ended, ok := s.begin("s", "1", cancel)
+		if !ok {
+			t.Fatal("a call in a fresh session is not direct")
+		}
+		if _, ok := s.begin("s", "1", cancel); ok {
+			t.Error("a second call with the id is direct")
+		}
+		ended()
+		if _, ok := s.begin("none", "1", cancel); ok {
+			t.Error("a call in no session is direct")
+		}
+		time.Sleep(seenEvery + 1)
+		if _, ok := s.begin("s", "1", cancel); ok {
+			t.Error("a call is direct in a session that the SDK has not seen for long")
+		}
+		s.use("s", http.MethodPost)()
+		if _, ok := s.begin("s", "1", cancel); !ok {
+			t.Error("a call is not direct in a session that the SDK has just seen")
+		}
+	})
+}
+
 // What is not plainly a call of the era without a handshake is left to the
 // SDK.
 func TestDirectCallsArePlain(t *testing.T) {
 	const message = `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"list_tools","arguments":{},"_meta":{` + plainTriple + `}}}`
-	if _, ok := readDirect(statelessHeader("list_tools"), []byte(message)); !ok {
+	if _, ok := readDirect(statelessHeader("list_tools"), []byte(message), statelessEra); !ok {
 		t.Fatal("a plain call is not direct")
 	}
 	for _, header := range [][2]string{
@@ -96,7 +220,7 @@ func TestDirectCallsArePlain(t *testing.T) {
 	} {
 		h := statelessHeader("list_tools")
 		h.Set(header[0], header[1])
-		if _, ok := readDirect(h, []byte(message)); ok {
+		if _, ok := readDirect(h, []byte(message), statelessEra); ok {
 			t.Errorf("%s: %s is direct", header[0], header[1])
 		}
 	}
@@ -115,7 +239,7 @@ func TestDirectCallsArePlain(t *testing.T) {
 		if odd == message {
 			t.Fatalf("%s is not in the message", change[0])
 		}
-		if _, ok := readDirect(statelessHeader("list_tools"), []byte(odd)); ok {
+		if _, ok := readDirect(statelessHeader("list_tools"), []byte(odd), statelessEra); ok {
 			t.Errorf("%s is direct", odd[:min(len(odd), 300)])
 		}
 	}

@@ -18,7 +18,8 @@ type envelope struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		Version string `json:"protocolVersion"` // of initialize
+		Version string          `json:"protocolVersion"` // of initialize
+		Request json.RawMessage `json:"requestId"`       // of notifications/cancelled
 		Meta    struct {
 			Version string `json:"io.modelcontextprotocol/protocolVersion"`
 		} `json:"_meta"`

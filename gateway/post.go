@@ -53,6 +53,13 @@ func (h handlers) post(g *Gateway, w http.ResponseWriter, r *http.Request, e *en
 		return
 	}
 	if session != "" {
+		if e.Method == "notifications/cancelled" && g.sessions.cancel(session, string(e.Params.Request)) {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		if g.directInSession(w, r, e.message, session) {
+			return
+		}
 		defer g.sessions.use(session, r.Method)()
 		h.handshake.ServeHTTP(w, r)
 		return
@@ -78,7 +85,11 @@ func (h handlers) other(g *Gateway, w http.ResponseWriter, r *http.Request) {
 		h.stateless.ServeHTTP(w, r)
 		return
 	}
-	defer g.sessions.use(r.Header.Get(sessionHeader), r.Method)()
+	session := r.Header.Get(sessionHeader)
+	if r.Method == http.MethodDelete {
+		g.sessions.end(session)
+	}
+	defer g.sessions.use(session, r.Method)()
 	h.handshake.ServeHTTP(w, r)
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -19,10 +20,16 @@ type sessions struct {
 	byID    map[string]*sessionUse
 }
 
+// seenEvery is how often a session in use has to be seen by the SDK, which
+// closes those that it has not seen for sessionTimeout.
+const seenEvery = 10 * time.Minute
+
 // A sessionUse is who uses a session at the moment, and who did last.
 type sessionUse struct {
 	posts, streams int
 	last           time.Time
+	seen           time.Time                     // last by the SDK
+	direct         map[string]context.CancelFunc // calls under way without it, by id
 }
 
 func newSessions(most int) *sessions {
@@ -44,11 +51,57 @@ func (s *sessions) use(id, method string) (ended func()) {
 	}
 	*count++
 	u.last = time.Now()
+	u.seen = u.last
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		*count--
 		u.last = time.Now()
+		u.seen = u.last
+	}
+}
+
+// begin counts a call that the SDK does not see, until the caller calls
+// ended. It is not ok where the SDK has to see it.
+func (s *sessions) begin(id, call string, cancel context.CancelFunc) (ended func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.byID[id]
+	if u == nil || time.Since(u.seen) > seenEvery || u.direct[call] != nil {
+		return nil, false
+	}
+	u.posts++
+	u.last = time.Now()
+	u.direct[call] = cancel
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		u.posts--
+		u.last = time.Now()
+		delete(u.direct, call)
+	}, true
+}
+
+// cancel cancels a call that the SDK does not see, if there is one.
+func (s *sessions) cancel(id, call string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.byID[id]
+	if u == nil || u.direct[call] == nil {
+		return false
+	}
+	u.direct[call]()
+	return true
+}
+
+// end cancels all calls of a session that the SDK does not see.
+func (s *sessions) end(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.byID[id]; u != nil {
+		for _, cancel := range u.direct {
+			cancel()
+		}
 	}
 }
 
@@ -82,7 +135,7 @@ func (s *sessions) opened(id string) {
 	defer s.mu.Unlock()
 	s.opening--
 	if id != "" {
-		s.byID[id] = &sessionUse{last: time.Now()}
+		s.byID[id] = &sessionUse{last: time.Now(), seen: time.Now(), direct: map[string]context.CancelFunc{}}
 	}
 }
 
