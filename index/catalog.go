@@ -51,9 +51,11 @@ type Index struct {
 	counters   store.Counters // of the stored state that is loaded
 	problem    string         // why nothing is written, for as long as the process lives
 	failure    string         // why the last write failed; cleared by success
-	unsaved    int            // documents made since the analyses were saved
+	unsaved    int            // documents made since what is derived was saved
 	closed     bool
 	models     models
+
+	derivedVectors map[store.Space]vectorsByText // of the file, until the models that the index opens with have taken theirs
 }
 
 // A server is one upstream's part of the catalog.

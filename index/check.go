@@ -59,12 +59,8 @@ func Check(dir string) ([]Problem, error) {
 				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}
 		case strings.HasSuffix(name, ".tmp"):
-		case strings.HasPrefix(name, "analyses-"):
-			if err := verifyAnalyses(path); err != nil {
-				problems = append(problems, Problem{path, err.Error(), graphRemedy})
-			}
-		case strings.HasPrefix(name, "vectors-"):
-			if err := verifyVectors(path); err != nil {
+		case strings.HasPrefix(name, "derived-"):
+			if err := verifyDerived(path); err != nil {
 				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}
 		case strings.HasPrefix(name, "store.damaged-"):

@@ -2,13 +2,10 @@ package index
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tooldex/tooldex/index/store"
@@ -48,134 +45,6 @@ func (ix *Index) key(name string) store.Key {
 		return store.Key{}
 	}
 	return ix.store.Key(name, ix.options.Sources[name])
-}
-
-// load takes over the stored servers that the configuration names.
-func (ix *Index) load(ctx context.Context) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if ix.store != nil {
-		loaded, made, c, err := ix.read(ctx)
-		if err != nil {
-			ix.fail(err)
-		}
-		ix.counters = c
-		ix.generation = c.Generation
-		for i, sv := range loaded {
-			ix.adopt(ctx, sv, made[i])
-		}
-		ix.reloadMetrics(ctx)
-	}
-	ix.swap()
-}
-
-// read reads the stored servers that the configuration names, the store and
-// the file of analyses at the same time, and makes the entries of those tools
-// that the file has. The caller holds mu.
-func (ix *Index) read(ctx context.Context) ([]store.Loaded, [][]*entry, store.Counters, error) {
-	a := ix.openAnalyses()
-	var failed error
-	var reading sync.WaitGroup
-	reading.Go(func() { ix.lexicon, failed = a.read() })
-	loaded, c, err := ix.store.Load(ctx, nil2all(ix.ours()), a.has)
-	reading.Wait()
-	if failed != nil {
-		a = analyses{}
-		ix.withoutAnalyses(failed)
-		loaded, c, err = ix.store.Load(ctx, nil2all(ix.ours()), nil)
-	}
-	loaded = ix.chosen(loaded)
-	return loaded, a.entries(loaded), c, err
-}
-
-// ours are the names of the servers to load by key; nil means all.
-func (ix *Index) ours() map[store.Key]string {
-	if ix.options.Sources == nil {
-		return nil
-	}
-	ours := make(map[store.Key]string, len(ix.options.Sources))
-	for name := range ix.options.Sources {
-		ours[ix.key(name)] = name
-	}
-	return ours
-}
-
-func nil2all(ours map[store.Key]string) func(store.Server) bool {
-	if ours == nil {
-		return nil
-	}
-	return func(sv store.Server) bool { return ours[sv.Key] != "" }
-}
-
-// chosen gives damaged records their names back, and of servers of one name
-// keeps the one listed last.
-func (ix *Index) chosen(loaded []store.Loaded) []store.Loaded {
-	ours := ix.ours()
-	latest := map[string]store.Loaded{}
-	for _, sv := range loaded {
-		if sv.Damaged {
-			if ours == nil {
-				continue // its name is lost
-			}
-			sv.Name = ours[sv.Key]
-		}
-		if old, ok := latest[sv.Name]; !ok || sv.Listed.After(old.Listed) {
-			latest[sv.Name] = sv
-		}
-	}
-	return slices.Collect(maps.Values(latest))
-}
-
-// adopt takes over one server as it is stored. Tools that are known already
-// are kept; made has the entries that are made already, by place, nil for the
-// others. The caller holds mu.
-func (ix *Index) adopt(ctx context.Context, sv store.Loaded, made []*entry) {
-	old := ix.servers[sv.Name]
-	next := &server{
-		key: sv.Key, entries: make(map[string]*entry, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
-		confirmed: sv.Listed.After(ix.started), generation: sv.Generation, changed: map[string]bool{},
-		lost: sv.Damaged || sv.Partial || len(sv.Lost) > 0,
-	}
-	if old != nil {
-		next.confirmed = next.confirmed || old.confirmed
-		next.revision = old.revision + 1
-	}
-	for i, se := range sv.Tools {
-		if se.FirstSeen.IsZero() { // the date is lost
-			se.FirstSeen, next.suspect = time.Now(), true
-		}
-		e := ix.known(old, se)
-		if e == nil && i < len(made) && !next.suspect && !next.lost {
-			e = made[i]
-		}
-		if e == nil {
-			var outdated bool
-			var err error
-			e, outdated, err = ix.entryOf(ctx, sv.Key, se)
-			next.suspect, next.lost = next.suspect || outdated, next.lost || err != nil
-			if err != nil {
-				ix.log.Warn("a stored tool is left out until its server is listed", "server", sv.Name, "error", err)
-				continue
-			}
-		}
-		next.entries[e.doc.id] = e
-	}
-	next.suspect = next.suspect || next.lost
-	ix.servers[sv.Name] = next
-	ix.raws.place(sv.Name, sv.Key)
-}
-
-// known is the entry that memory has of a stored tool.
-func (ix *Index) known(old *server, se store.Entry) *entry {
-	if old == nil {
-		return nil
-	}
-	id := hex.EncodeToString(se.ID[:])
-	if e := old.entries[id]; e != nil && e.sum == se.Sum {
-		return e
-	}
-	ix.raws.forget(id)
-	return nil
 }
 
 // firstSeen are the dates of tools that are new to memory, by id.
@@ -308,7 +177,6 @@ func (ix *Index) drafts(names []string, object func(id string) json.RawMessage) 
 
 func (ix *Index) draft(name string, sv *server, object func(id string) json.RawMessage) draft {
 	d := draft{name: name, revision: sv.revision, held: map[string]json.RawMessage{}}
-	lex := ix.lexicon.View()
 	now := time.Now()
 	d.change = store.Change{
 		Server: store.Server{Key: sv.key, Name: name, Listed: sv.listed, Seen: now, Warnings: sv.warnings},
@@ -325,7 +193,7 @@ func (ix *Index) draft(name string, sv *server, object func(id string) json.RawM
 			continue
 		}
 		d.held[id] = raw
-		d.change.Put = append(d.change.Put, storedEntry(e, raw, lex))
+		d.change.Put = append(d.change.Put, storedEntry(e, raw))
 	}
 	entries := sv.entries // replaced, never changed
 	d.change.All = func() []store.Entry {
@@ -335,7 +203,7 @@ func (ix *Index) draft(name string, sv *server, object func(id string) json.RawM
 			if raw == nil && object != nil {
 				raw = object(id)
 			}
-			all = append(all, storedEntry(e, raw, lex))
+			all = append(all, storedEntry(e, raw))
 		}
 		slices.SortFunc(all, func(a, b store.Entry) int { return slices.Compare(a.ID[:], b.ID[:]) })
 		return all

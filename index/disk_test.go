@@ -139,7 +139,7 @@ func adoptAgain(t *testing.T, ix *Index) int {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for _, sv := range loaded {
-		ix.adopt(t.Context(), sv, nil)
+		ix.adopt(sv)
 	}
 	ix.swap()
 	kept := 0

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -133,47 +132,3 @@ func toolHash(t *Tool) [16]byte {
 // analysisVersion changes when the analysis of any tool comes to something
 // else, so that what is stored under another version is made anew.
 const analysisVersion = analysis.Version<<8 | categoriesVersion
-
-// encode writes an analysis for the store:
-//
-//	twin (8 bytes, little-endian) | category | inputs | terms as bm25.AppendDoc
-//
-// Both texts follow their length, a uvarint.
-func (a *analysed) encode(v bm25.View) []byte {
-	out := binary.LittleEndian.AppendUint64(nil, a.twin)
-	for _, text := range []string{a.category, a.inputs} {
-		out = binary.AppendUvarint(out, uint64(len(text)))
-		out = append(out, text...)
-	}
-	return bm25.AppendDoc(out, &a.terms, v)
-}
-
-// decodeAnalysis reads what encode wrote, numbering its terms by lex. It
-// keeps nothing of data.
-func decodeAnalysis(data []byte, lex *bm25.Lexicon) (analysed, error) {
-	var a analysed
-	if len(data) < 8 {
-		return a, errShortAnalysis
-	}
-	a.twin = binary.LittleEndian.Uint64(data)
-	data = data[8:]
-	for _, text := range []*string{&a.category, &a.inputs} {
-		n, size := binary.Uvarint(data)
-		if size <= 0 || n > uint64(len(data)-size) {
-			return a, errShortAnalysis
-		}
-		*text = string(data[size : size+int(n)])
-		data = data[size+int(n):]
-	}
-	terms, rest, err := bm25.DecodeDoc(data, lex)
-	switch {
-	case err != nil:
-		return a, fmt.Errorf("decode analysis: %w", err)
-	case len(rest) > 0:
-		return a, fmt.Errorf("decode analysis: %d bytes too many", len(rest))
-	}
-	a.terms = terms
-	return a, nil
-}
-
-var errShortAnalysis = errors.New("decode analysis: cut short")

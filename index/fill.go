@@ -182,14 +182,11 @@ func (ix *Index) missing(m *model) (todo []want) {
 
 // lookUp takes what is stored of the missing vectors, and returns the rest.
 func (ix *Index) lookUp(ctx context.Context, m *model) []want {
-	saved := <-m.saved // nothing but the first time
 	ix.mu.Lock()
+	saved := ix.derivedVectors[m.space]
 	m.fill.due = false
 	todo := ix.missing(m)
 	m.fill.missing = len(todo)
-	if saved.store != ix.counters.File {
-		saved = savedVectors{}
-	}
 	ix.mu.Unlock()
 	if ix.store == nil || m.pending() || len(todo) == 0 {
 		return todo
@@ -206,7 +203,7 @@ func (ix *Index) lookUp(ctx context.Context, m *model) []want {
 			continue
 		}
 		m.take(todo[i].text, v)
-		if n++; saved.known[todo[i].text] == nil {
+		if n++; saved[todo[i].text] == nil {
 			m.unsaved++
 		}
 	}
@@ -238,12 +235,12 @@ func (m *model) take(text [32]byte, v []float32) {
 // stored returns the vectors of todo by place, nil where there is none, out of
 // saved and else out of the store; complete says that the space has had all of
 // some catalog's. What cannot be read or is not sound is made again.
-func (ix *Index) stored(ctx context.Context, m *model, todo []want, saved savedVectors) (found [][]float32, complete bool) {
+func (ix *Index) stored(ctx context.Context, m *model, todo []want, saved vectorsByText) (found [][]float32, complete bool) {
 	found = make([][]float32, len(todo))
 	var texts [][32]byte
 	var place []int // in todo, of texts
 	for i, w := range todo {
-		if found[i] = saved.known[w.text]; found[i] == nil {
+		if found[i] = saved[w.text]; found[i] == nil {
 			texts, place = append(texts, w.text), append(place, i)
 		}
 	}

@@ -246,19 +246,19 @@ func (ix *Index) saveGraph(m *model, base *vector.Graph, generation uint64) {
 }
 
 // ageFiles removes what no process has used for a week: graphs of other
-// identities, analyses and vectors of other configurations, locks and temporary files.
+// identities, what is derived for other configurations, locks and temporary files.
 func (ix *Index) ageFiles(now time.Time) {
 	ix.mu.Lock()
 	all := ix.models.all()
 	ix.mu.Unlock()
-	ours := []string{ix.analysesPath()}
+	ours := []string{ix.derivedPath()}
 	for _, m := range all {
-		ours = append(append(ours, ix.vectorsPath(m)), ix.graphFiles(m)...)
+		ours = append(ours, ix.graphFiles(m)...)
 	}
 	for _, file := range ours {
 		_ = os.Chtimes(file, now, now) // one that looks old is only made again
 	}
-	for _, pattern := range []string{"hnsw-*", "fill-*.lock", "store.new-*", "folder.key-*.tmp", "analyses-*", "vectors-*"} {
+	for _, pattern := range []string{"hnsw-*", "fill-*.lock", "store.new-*", "folder.key-*.tmp", "derived-*", "analyses-*", "vectors-*"} {
 		files, _ := filepath.Glob(filepath.Join(ix.dir, pattern)) // the patterns are sound
 		for _, file := range files {
 			if info, err := os.Stat(file); err == nil && now.Sub(info.ModTime()) > store.SpaceLife {

@@ -194,26 +194,3 @@ func TestDumpIsComplete(t *testing.T) {
 		t.Errorf("n %d, df(file) %d: %s", d.N, d.DF["file"], diff)
 	}
 }
-
-func TestAnalysisRoundTrip(t *testing.T) {
-	ix := small(t)
-	s := ix.snapshot()
-	for _, d := range s.docs {
-		data := d.analysed.encode(s.lexicon)
-		got, err := decodeAnalysis(data, &ix.lexicon)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(d.analysed, got, cmp.AllowUnexported(analysed{})); diff != "" {
-			t.Error(diff)
-		}
-		for n := range data {
-			if _, err := decodeAnalysis(data[:n], &ix.lexicon); err == nil {
-				t.Fatalf("%d of %d bytes decode", n, len(data))
-			}
-		}
-		if _, err := decodeAnalysis(append(data, 0), &ix.lexicon); err == nil {
-			t.Error("a byte too many decodes")
-		}
-	}
-}

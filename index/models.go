@@ -21,7 +21,6 @@ type model struct {
 	identity string
 	form     int // of the texts it embeds
 	space    store.Space
-	saved    <-chan savedVectors // what its file has, once; empty after that
 	graph    graph
 
 	// Guarded by Index.mu. The slices in known are rows of the matrix that
@@ -271,6 +270,7 @@ func (ix *Index) startModels(ctx context.Context) {
 	for _, m := range all {
 		ix.lookUp(ctx, m)
 	}
+	ix.forgetDerived()
 	if ix.options.Offline {
 		for _, m := range all {
 			ix.readGraphNow(m)
@@ -310,23 +310,17 @@ func (ix *Index) SetEmbedder(e Embedder) {
 }
 
 // modelFor is a model of the embedder, with the vectors of one that serves
-// already if that is of the same space; else those of its file are being read.
+// already if that is of the same space.
 // The caller holds mu.
 func (ix *Index) modelFor(e Embedder) *model {
 	m := newModel(e)
 	for _, old := range ix.models.all() {
 		if old.space == m.space && !m.pending() {
 			m.known, m.dims, m.ready, m.looked, m.changed = old.known, old.dims, old.ready, old.looked, old.changed
-			m.saved, m.unsaved = old.saved, old.unsaved
+			m.unsaved = old.unsaved
 			return m
 		}
 	}
-	saved := make(chan savedVectors, 1)
-	m.saved = saved
-	ix.tending.Go(func() {
-		saved <- ix.readVectors(m)
-		close(saved)
-	})
 	return m
 }
 

@@ -44,7 +44,7 @@ func (ix *Index) tend(ctx context.Context) {
 				retry.done(ix.writePending(ctx))
 			}
 			if g := ix.snapshot().generation; g == settled {
-				ix.saveFiles(savedShare)
+				ix.save(savedShare)
 				ix.collect(ctx, spareVectors+int64(len(ix.snapshot().docs)))
 			} else {
 				settled = g
@@ -58,14 +58,11 @@ func (ix *Index) tend(ctx context.Context) {
 	}
 }
 
-// saveFiles writes the files that lack one document in share; that they cannot
-// be written costs time only.
-func (ix *Index) saveFiles(share int) {
-	if err := errors.Join(ix.saveAnalyses(share), ix.saveVectors(share)); err != nil {
+// save writes what is derived if one part in share of it is not saved; that
+// it cannot be written costs time only.
+func (ix *Index) save(share int) {
+	if err := ix.saveDerived(share); err != nil {
 		ix.log.Warn("the next start takes longer", "error", err)
-		ix.mu.Lock()
-		ix.unsaved = 0 // not again until more has changed
-		ix.mu.Unlock()
 	}
 }
 
@@ -109,14 +106,14 @@ func (ix *Index) poll(ctx context.Context) {
 		_ = ix.fail(err) // it is remembered and logged there
 	}
 	ix.mu.Unlock()
-	if err == nil && c.File != before.File {
+	if err == nil && c.File != before.File && before.File != 0 {
 		c, err = ix.restore(ctx)
 	}
 	if err != nil || c == before {
 		return
 	}
 	if c.File != before.File || c.Generation != before.Generation {
-		err = ix.reload(ctx, c.File != before.File)
+		err = ix.reload(ctx, false)
 	}
 	if c.Recorded != before.Recorded || c.File != before.File {
 		ix.reloadMetrics(ctx)
@@ -126,39 +123,6 @@ func (ix *Index) poll(ctx context.Context) {
 		ix.counters = c
 		ix.mu.Unlock()
 	}
-}
-
-// reload takes over the servers whose stored state is not the one in memory.
-func (ix *Index) reload(ctx context.Context, otherFile bool) error {
-	ours := ix.ours()
-	ix.mu.Lock()
-	have := make(map[store.Key]uint64, len(ix.servers))
-	for _, sv := range ix.servers {
-		have[sv.key] = sv.generation
-	}
-	ix.mu.Unlock()
-	loaded, _, err := ix.store.Load(ctx, func(sv store.Server) bool {
-		return (ours == nil || ours[sv.Key] != "") && have[sv.Key] != sv.Generation && !sv.Partial
-	}, nil)
-	if err != nil {
-		ix.log.Warn("changes of other processes could not be read", "error", err)
-		return err
-	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	changed := false
-	for _, sv := range ix.chosen(loaded) {
-		if old := ix.servers[sv.Name]; old != nil && (len(old.changed) > 0 || old.generation > sv.Generation && !otherFile) {
-			continue // what is in memory is newer
-		}
-		ix.adopt(ctx, sv, nil)
-		changed = true
-	}
-	if changed {
-		ix.generation++
-		ix.swap()
-	}
-	return nil
 }
 
 // maintain tells the store what is in use and lets it forget the rest.
@@ -211,7 +175,7 @@ func (ix *Index) finish() error {
 	if len(names) > 0 {
 		err = ix.write(ctx, names, nil)
 	}
-	ix.saveFiles(closeShare)
+	ix.save(closeShare)
 	ix.collect(ctx, 1)
 	return errors.Join(err, ix.flush(ctx))
 }

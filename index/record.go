@@ -1,13 +1,10 @@
 package index
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 
-	"github.com/tooldex/tooldex/index/bm25"
 	"github.com/tooldex/tooldex/index/store"
 )
 
@@ -156,13 +153,12 @@ func storedID(id string) (out store.ID) {
 }
 
 // storedEntry is an entry as the store takes it.
-func storedEntry(e *entry, raw []byte, lex bm25.View) store.Entry {
+func storedEntry(e *entry, raw []byte) store.Entry {
 	return store.Entry{
 		ID:        storedID(e.doc.id),
 		Sum:       e.sum,
 		Texts:     e.doc.embedded[:],
 		Head:      encodeHead(&e.doc.tool),
-		Terms:     append(binary.AppendUvarint(nil, analysisVersion), e.doc.encode(lex)...),
 		Raw:       raw,
 		FirstSeen: e.doc.tool.FirstSeen,
 	}
@@ -173,35 +169,4 @@ func storedTool(se *store.Entry) (Tool, error) {
 	t, err := decodeHead(se.Head)
 	t.FirstSeen = se.FirstSeen.UTC()
 	return t, err
-}
-
-// storedDocument is the document of a stored tool and its analysis.
-func storedDocument(t Tool, se *store.Entry, a analysed) document {
-	names := hex.EncodeToString(se.ID[:]) + t.QualifiedName() // one piece of memory
-	id := 2 * len(se.ID)
-	return document{tool: t, id: names[:id], qualified: names[id:], embedded: [textForms][32]byte(se.Texts), analysed: a}
-}
-
-// entryOf makes an entry of what is stored. An analysis that cannot be used
-// is made again of the tool's object. The caller holds mu.
-func (ix *Index) entryOf(ctx context.Context, key store.Key, se store.Entry) (e *entry, outdated bool, err error) {
-	t, err := storedTool(&se)
-	if err != nil {
-		return nil, false, err
-	}
-	ix.unsaved++
-	if v, n := binary.Uvarint(se.Terms); n > 0 && v == analysisVersion && len(se.Texts) == textForms {
-		if a, err := decodeAnalysis(se.Terms[n:], &ix.lexicon); err == nil {
-			d := storedDocument(t, &se, a)
-			return &entry{doc: &d, sum: se.Sum}, false, nil
-		}
-	}
-	t.Raw, err = ix.store.Raw(ctx, key, se.ID)
-	switch {
-	case err != nil:
-		return nil, false, err
-	case t.Raw == nil:
-		return nil, false, fmt.Errorf("tool %x: its object is missing", se.ID)
-	}
-	return &entry{doc: newDocument(t, &ix.lexicon), sum: se.Sum}, true, nil
 }

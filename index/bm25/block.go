@@ -2,9 +2,12 @@ package bm25
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/bits"
 )
+
+var errMalformed = errors.New("malformed documents")
 
 // A Block is many documents in a few flat arrays, which are quick to write,
 // to read and to allocate.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const testFields = 4
@@ -248,71 +246,6 @@ func TestFloodCap(t *testing.T) {
 			t.Errorf("floodCap(%d, %d) = %d, want %d", c.n, c.groups, got, c.want)
 		}
 	}
-}
-
-func TestCodecRoundTrip(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	c := randomCatalog(r)
-	var from, to Lexicon
-	ix := c.build(&from)
-	for i := 40; i >= 0; i -= 2 { // other numbers than from's, in another order
-		to.Add(fmt.Sprint("t", i))
-	}
-	for d := range c.docs {
-		data := AppendDoc(nil, ix.Doc(uint32(d)), from.View())
-		doc, rest, err := DecodeDoc(append(data, "rest"...), &to)
-		if err != nil || string(rest) != "rest" {
-			t.Fatalf("decode: %v, rest %q", err, rest)
-		}
-		if !slices.IsSorted(doc.Terms) {
-			t.Fatalf("terms %v are not ascending", doc.Terms)
-		}
-		if diff := cmp.Diff(spell(ix.Doc(uint32(d)), from.View()), spell(&doc, to.View())); diff != "" {
-			t.Fatal(diff)
-		}
-	}
-}
-
-// spell writes a document without numbers of a lexicon.
-func spell(d *Doc, v View) map[string][]uint16 {
-	out := map[string][]uint16{}
-	c := 0
-	for i, id := range d.Terms {
-		list := []uint16{uint16(d.Masks[i])}
-		for m := d.Masks[i]; m != 0; m &= m - 1 {
-			list = append(list, d.Counts[c])
-			c++
-		}
-		out[v.Term(id)] = list
-	}
-	for f, n := range d.Lengths {
-		out[fmt.Sprint("length ", f)] = []uint16{uint16(n)}
-	}
-	return out
-}
-
-func FuzzDecodeDoc(f *testing.F) {
-	var l Lexicon
-	var c Counter
-	c.Add(l.Add("read"), 0, false)
-	c.Add(l.Add("read"), 1, false)
-	c.Add(l.Add("readfile"), 0, true)
-	d := c.Doc()
-	f.Add(AppendDoc(nil, &d, l.View()))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var l Lexicon
-		doc, _, err := DecodeDoc(data, &l)
-		if err != nil {
-			return
-		}
-		again, _, err := DecodeDoc(AppendDoc(nil, &doc, l.View()), &l)
-		if err != nil {
-			t.Fatalf("decode what was encoded: %v", err)
-		}
-		if diff := cmp.Diff(doc, again); diff != "" {
-			t.Fatal(diff)
-		}
-	})
 }
 
 func TestLexiconViews(t *testing.T) {

@@ -47,8 +47,7 @@ type Entry struct {
 	Sum       [16]byte   // identifies Head and Raw together
 	Texts     [][32]byte // hashes of the texts whose vectors the tool needs, at most 255
 	Head      string     // what is resident of the tool, the caller's encoding
-	Terms     []byte     // the analysis of the tool, nil if it is not stored or damaged
-	Raw       []byte     // the tool object; Load leaves it nil
+	Raw       []byte     // the tool object; nil where Load need not read it, or it is damaged
 	FirstSeen time.Time  // when the tool was first seen; a stored time wins
 }
 
@@ -215,7 +214,7 @@ func dropServer(tx *bbolt.Tx, k Key) error {
 			return err
 		}
 	}
-	for _, name := range []string{"terms", "metrics", "servers"} {
+	for _, name := range []string{"metrics", "servers"} {
 		if _, err := in(tx, name).deleteAll(k[:], nil); err != nil {
 			return err
 		}
@@ -258,7 +257,7 @@ func (m *Metrics) Add(d Metrics) {
 
 func (m Metrics) encode() []byte {
 	p := make([]byte, 0, 32)
-	for _, n := range []int64{m.Total, m.Failed, int64(m.Time), stamp(m.Last)} {
+	for _, n := range []int64{m.Total, m.Failed, int64(m.Time), Stamp(m.Last)} {
 		p = binary.LittleEndian.AppendUint64(p, uint64(n))
 	}
 	return p
@@ -269,7 +268,7 @@ func decodeMetrics(p []byte) (m Metrics, ok bool) {
 		return m, false
 	}
 	at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(p[8*i:])) }
-	return Metrics{Total: at(0), Failed: at(1), Time: time.Duration(at(2)), Last: unstamp(at(3))}, true
+	return Metrics{Total: at(0), Failed: at(1), Time: time.Duration(at(2)), Last: Unstamp(at(3))}, true
 }
 
 // A Ref names one tool of one server.

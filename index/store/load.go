@@ -19,16 +19,16 @@ var errChanged = errors.New("changed meanwhile")
 // A Loaded server is one state of a server, whole.
 type Loaded struct {
 	Server
-	Tools []Entry // in order of id, without Raw
+	Tools []Entry // in order of id
 	Lost  []ID    // tools whose head is damaged: they come back when the server is listed
 	Dates int     // tools whose first-seen date is lost
 }
 
 // Load reads the tools of those servers that want chooses (nil: all), each as
-// one transaction left it, without the Terms of tools whose Sum the caller has
-// already (nil: none). Heads and analyses are slices of a few large buffers.
-// Damaged values are left out and noted.
-func (s *Store) Load(ctx context.Context, want func(Server) bool, has func(sum [16]byte) bool) ([]Loaded, Counters, error) {
+// one transaction left it, with the Raw of those tools whose Sum needs it
+// chooses (nil: none). Heads are slices of a few large buffers. Damaged values
+// are left out and noted.
+func (s *Store) Load(ctx context.Context, want func(Server) bool, needs func(sum [16]byte) bool) ([]Loaded, Counters, error) {
 	all, c, err := s.Servers(ctx)
 	if err != nil {
 		return nil, c, err
@@ -39,7 +39,7 @@ func (s *Store) Load(ctx context.Context, want func(Server) bool, has func(sum [
 			out = append(out, Loaded{Server: sv})
 		}
 	}
-	l := loader{store: s, servers: out, has: has}
+	l := loader{store: s, servers: out, needs: needs}
 	for l.at < len(l.servers) {
 		err := s.view(ctx, s.o.ReadWait, l.step)
 		if errors.Is(err, errChanged) {
@@ -73,7 +73,7 @@ func (s *Store) noteDamage(servers []Loaded) {
 type loader struct {
 	store   *Store
 	servers []Loaded
-	has     func(sum [16]byte) bool
+	needs   func(sum [16]byte) bool
 	at      int // server being read
 	from    []byte
 	retries int
@@ -115,8 +115,7 @@ func (l *loader) server(tx *bbolt.Tx, sv *Loaded, deadline time.Time) (done bool
 	prefix := toolPrefix('h', sv.Key)
 	tools := in(tx, "tools")
 	c := tools.Cursor()
-	terms := follower{bucket: in(tx, "terms")}
-	first := follower{bucket: tools}
+	raws, first := follower{bucket: tools}, follower{bucket: tools}
 	key := toolKey('f', sv.Key, ID{})
 	from := prefix
 	if l.from != nil {
@@ -139,11 +138,13 @@ func (l *loader) server(tx *bbolt.Tx, sv *Loaded, deadline time.Time) (done bool
 			continue
 		}
 		e.Head = l.heads.keep(head)
-		if l.has == nil || !l.has(e.Sum) {
-			analysis, _ := terms.at(k[1:])
-			e.Terms = bytes.Clone(analysis)
-		}
 		copy(key[1:], k[1:])
+		if l.needs != nil && l.needs(e.Sum) {
+			key[0] = 'r'
+			object, _ := raws.at(key)
+			e.Raw = bytes.Clone(object)
+		}
+		key[0] = 'f'
 		seen, _ := first.at(key)
 		if seen == nil {
 			sv.Dates++

@@ -71,7 +71,7 @@ type replacement struct {
 
 // step writes the next piece.
 func (r replacement) step(tx *bbolt.Tx) (replacement, Counters, error) {
-	p := piece{tools: in(tx, "tools"), terms: in(tx, "terms"), room: pieceBytes}
+	p := piece{tools: in(tx, "tools"), room: pieceBytes}
 	meta, records := in(tx, "meta"), in(tx, "servers")
 	if err := bump(meta, "generation"); err != nil {
 		return r, Counters{}, err
@@ -140,10 +140,10 @@ func (r *replacement) write(p *piece, server Key) error {
 
 // A piece collects what one transaction writes.
 type piece struct {
-	tools, terms bucket
-	room         int // bytes, about
-	records      []record
-	missing      []Ref
+	tools   bucket
+	room    int // bytes, about
+	records []record
+	missing []Ref
 }
 
 type record struct {
@@ -190,10 +190,6 @@ func (p *piece) put(server Key, e *Entry) {
 	if t, _ := p.tools.get(first); t == nil {
 		p.add(p.tools, first, encodeTime(e.FirstSeen))
 	}
-	key := head[1:]
-	if old, whole := p.terms.get(key); !whole || old == nil || !bytes.Equal(old, e.Terms) {
-		p.add(p.terms, key, e.Terms)
-	}
 }
 
 func (p *piece) remove(server Key, id ID) error {
@@ -201,8 +197,7 @@ func (p *piece) remove(server Key, id ID) error {
 	p.room -= deleted
 	return errors.Join(
 		p.tools.Delete(toolKey('h', server, id)),
-		p.tools.Delete(toolKey('r', server, id)),
-		p.terms.Delete(Ref{server, id}.key()))
+		p.tools.Delete(toolKey('r', server, id)))
 }
 
 // others are the stored tools of a server that are not among tools.
@@ -212,8 +207,8 @@ func (p *piece) others(server Key, tools []Entry) []ID {
 		seen[tools[i].ID] = true
 	}
 	var others []ID
-	find := func(b bucket, prefix []byte) {
-		c := b.Cursor()
+	for _, kind := range []byte("hr") {
+		prefix, c := toolPrefix(kind, server), p.tools.Cursor()
 		for k, _ := c.Seek(prefix); hasPrefix(k, prefix); k, _ = c.Next() {
 			if id := idOf(k); !seen[id] {
 				seen[id] = true
@@ -221,8 +216,5 @@ func (p *piece) others(server Key, tools []Entry) []ID {
 			}
 		}
 	}
-	find(p.tools, toolPrefix('h', server))
-	find(p.tools, toolPrefix('r', server))
-	find(p.terms, server[:])
 	return others
 }

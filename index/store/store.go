@@ -5,8 +5,8 @@
 // A [Store] holds no file open between calls. Readers copy what they need out
 // in transactions of at most 20 ms, so that a writer never waits long;
 // writers wait up to 10 s for the file's lock and then give up with
-// [ErrBusy]. The package knows bytes, keys and times: what a head, an
-// analysis or a vector means is its caller's business.
+// [ErrBusy]. The package knows bytes, keys and times: what a head or a
+// vector means is its caller's business.
 //
 // # Files
 //
@@ -15,7 +15,7 @@
 // upgraded or moved aside), store.vN.bak (the file before an upgrade from
 // format N) and store.damaged-N (files that could not be read).
 //
-// # Format 1
+// # Format 2
 //
 // Every value in store.db is
 //
@@ -28,7 +28,7 @@
 // space ([SpaceOf]), T the SHA-256 of an embedded text.
 //
 //	bucket   key           payload
-//	meta     format        u32, 1
+//	meta     format        u32, 2
 //	meta     id            u64, random, made with the file
 //	meta     generation    u64, one more with every change of the catalog
 //	meta     recorded      u64, one more with every change of the metrics
@@ -37,7 +37,6 @@
 //	tools    h S I         sum [16] | count u8 | count × T | head
 //	tools    r S I         the tool object as its upstream sent it
 //	tools    f S I         time when the tool was first seen
-//	terms    S I           the analysis of the tool
 //	metrics  S I           total i64 | failed i64 | nanoseconds i64 | last time
 //	vectors  X T           float32 …
 //
@@ -62,7 +61,9 @@ import (
 )
 
 // Format is the version of the file that this package writes.
-const Format = 1
+//
+//	2  the analyses of the tools are no longer stored
+const Format = 2
 
 const (
 	defaultWriteWait = 10 * time.Second

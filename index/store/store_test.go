@@ -44,8 +44,8 @@ func entries(n int, version string) []Entry {
 		sum := sha256.Sum256([]byte(name + version))
 		es[i] = Entry{
 			ID: ID(id[:6]), Sum: [16]byte(sum[:16]), Texts: [][32]byte{sum},
-			Head: "head " + name + version, Terms: []byte("terms " + name + version),
-			Raw: []byte(`{"name":"` + name + `","v":"` + version + `"}`), FirstSeen: day,
+			Head: "head " + name + version,
+			Raw:  []byte(`{"name":"` + name + `","v":"` + version + `"}`), FirstSeen: day,
 		}
 	}
 	sort.Slice(es, func(i, j int) bool { return string(es[i].ID[:]) < string(es[j].ID[:]) })
@@ -143,7 +143,7 @@ func TestReplaceWritesTheDifference(t *testing.T) {
 
 func changed(e Entry) Entry {
 	e.Sum[0] ^= 1
-	e.Head, e.Terms, e.Raw = "new head", []byte("new terms"), []byte(`{}`)
+	e.Head, e.Raw = "new head", []byte(`{}`)
 	return e
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/tooldex/tooldex/index/atomicfile"
 )
@@ -20,7 +21,16 @@ var errOlder = errors.New("older format")
 type upgrade func(tx *bbolt.Tx) error
 
 // upgrades are keyed by the format they start from.
-var upgrades = map[int]upgrade{}
+var upgrades = map[int]upgrade{1: dropTerms}
+
+// dropTerms forgets the analyses, which are made of the tools.
+func dropTerms(tx *bbolt.Tx) error {
+	err := tx.DeleteBucket([]byte("terms"))
+	if errors.Is(err, berrors.ErrBucketNotFound) {
+		return nil
+	}
+	return err
+}
 
 // upgrade keeps the file as store.vN.bak and brings it to this package's
 // format in one transaction. The caller holds store.lock.

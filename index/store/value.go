@@ -13,7 +13,7 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // buckets are the names of all buckets of the file.
-var buckets = []string{"meta", "servers", "tools", "terms", "metrics", "vectors"}
+var buckets = []string{"meta", "servers", "tools", "metrics", "vectors"}
 
 // A bucket seals its values with a checksum. A missing bucket reads as empty.
 type bucket struct {
@@ -131,15 +131,16 @@ func hasPrefix(k, prefix []byte) bool {
 	return k != nil && len(k) >= len(prefix) && string(k[:len(prefix)]) == string(prefix)
 }
 
-// A stamp is a time as stored: Unix nanoseconds, 0 for none.
-func stamp(t time.Time) int64 {
+// Stamp is a time as it is stored: Unix nanoseconds, 0 for none.
+func Stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.UnixNano()
 }
 
-func unstamp(n int64) time.Time {
+// Unstamp is the time that Stamp made n of.
+func Unstamp(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}
 	}
@@ -147,7 +148,7 @@ func unstamp(n int64) time.Time {
 }
 
 func encodeTime(t time.Time) []byte {
-	return binary.LittleEndian.AppendUint64(nil, uint64(stamp(t)))
+	return binary.LittleEndian.AppendUint64(nil, uint64(Stamp(t)))
 }
 
 // decodeTime returns the zero time for what is no time.
@@ -155,5 +156,5 @@ func decodeTime(p []byte) time.Time {
 	if len(p) != 8 {
 		return time.Time{}
 	}
-	return unstamp(int64(binary.LittleEndian.Uint64(p)))
+	return Unstamp(int64(binary.LittleEndian.Uint64(p)))
 }

@@ -1,0 +1,183 @@
+package index
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/tooldex/tooldex/index/store"
+)
+
+// load takes over the stored servers that the configuration names: what was
+// derived of them the last time, and then, as any other time, what is stored
+// otherwise.
+func (ix *Index) load(ctx context.Context) {
+	if ix.store == nil {
+		ix.mu.Lock()
+		defer ix.mu.Unlock()
+		ix.swap()
+		return
+	}
+	d := ix.readDerived()
+	ix.mu.Lock()
+	ix.takeDerived(d)
+	ix.mu.Unlock()
+	err := ix.reload(ctx, true)
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if err != nil {
+		ix.fail(err)
+		ix.swap()
+	}
+	ix.reloadMetrics(ctx)
+}
+
+// ours are the names of the servers to load by key; nil means all.
+func (ix *Index) ours() map[store.Key]string {
+	if ix.options.Sources == nil {
+		return nil
+	}
+	ours := make(map[store.Key]string, len(ix.options.Sources))
+	for name := range ix.options.Sources {
+		ours[ix.key(name)] = name
+	}
+	return ours
+}
+
+// chosen are the stored servers that this process loads, by key: of those of
+// one name the one listed last. Damaged records get their names back.
+func (ix *Index) chosen(all []store.Server) map[store.Key]store.Server {
+	ours := ix.ours()
+	latest := map[string]store.Server{}
+	for _, sv := range all {
+		name, named := ours[sv.Key]
+		switch {
+		case ours != nil && !named, sv.Damaged && ours == nil: // its name is lost
+			continue
+		case sv.Damaged:
+			sv.Name = name
+		}
+		if old, ok := latest[sv.Name]; !ok || sv.Listed.After(old.Listed) {
+			latest[sv.Name] = sv
+		}
+	}
+	byKey := make(map[store.Key]store.Server, len(latest))
+	for _, sv := range latest {
+		byKey[sv.Key] = sv
+	}
+	return byKey
+}
+
+// reload takes over the servers whose stored state is not the one in memory.
+func (ix *Index) reload(ctx context.Context, opening bool) error {
+	all, c, err := ix.store.Servers(ctx)
+	if err != nil {
+		return err
+	}
+	chosen := ix.chosen(all)
+	ix.mu.Lock()
+	if opening {
+		ix.settleDerived(chosen, c)
+	}
+	have := make(map[store.Key]uint64, len(ix.servers))
+	known := map[[16]byte]bool{}
+	for _, sv := range ix.servers {
+		have[sv.key] = sv.generation
+		for _, e := range sv.entries {
+			known[e.sum] = true
+		}
+	}
+	ix.mu.Unlock()
+	loaded, _, err := ix.store.Load(ctx,
+		func(sv store.Server) bool {
+			_, ours := chosen[sv.Key]
+			generation, here := have[sv.Key]
+			return ours && (!here || generation != sv.Generation) && (opening || !sv.Partial)
+		},
+		func(sum [16]byte) bool { return !known[sum] })
+	if err != nil {
+		return err
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	changed := opening
+	for _, sv := range loaded {
+		sv.Name = chosen[sv.Key].Name
+		if old := ix.servers[sv.Name]; !opening && old != nil && (len(old.changed) > 0 || old.generation > sv.Generation) {
+			continue // what is in memory is newer
+		}
+		ix.adopt(sv)
+		changed = true
+	}
+	switch {
+	case opening:
+		ix.counters, ix.generation = c, c.Generation
+		ix.swap()
+	case changed:
+		ix.generation++
+		ix.swap()
+	}
+	return nil
+}
+
+// adopt takes over one server as it is stored. Tools that are known already
+// are kept. The caller holds mu.
+func (ix *Index) adopt(sv store.Loaded) {
+	old := ix.servers[sv.Name]
+	next := &server{
+		key: sv.Key, entries: make(map[string]*entry, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
+		confirmed: sv.Listed.After(ix.started), generation: sv.Generation, changed: map[string]bool{},
+		lost: sv.Damaged || sv.Partial || len(sv.Lost) > 0,
+	}
+	if old != nil {
+		next.confirmed = next.confirmed || old.confirmed
+		next.revision = old.revision + 1
+	}
+	for i := range sv.Tools {
+		se := &sv.Tools[i]
+		if se.FirstSeen.IsZero() { // the date is lost
+			se.FirstSeen, next.suspect = time.Now(), true
+		}
+		e := ix.known(old, se)
+		if e == nil {
+			var err error
+			if e, err = ix.entryOf(se); err != nil {
+				next.lost = true
+				ix.log.Warn("a stored tool is left out until its server is listed", "server", sv.Name, "error", err)
+				continue
+			}
+		}
+		next.entries[e.doc.id] = e
+	}
+	next.suspect = next.suspect || next.lost
+	ix.servers[sv.Name] = next
+	ix.raws.place(sv.Name, sv.Key)
+}
+
+// known is the entry that memory has of a stored tool.
+func (ix *Index) known(old *server, se *store.Entry) *entry {
+	if old == nil {
+		return nil
+	}
+	id := hex.EncodeToString(se.ID[:])
+	if e := old.entries[id]; e != nil && e.sum == se.Sum {
+		return e
+	}
+	ix.raws.forget(id)
+	return nil
+}
+
+// entryOf makes an entry of a stored tool. The caller holds mu.
+func (ix *Index) entryOf(se *store.Entry) (*entry, error) {
+	t, err := storedTool(se)
+	switch {
+	case err != nil:
+		return nil, err
+	case se.Raw == nil:
+		return nil, fmt.Errorf("tool %x: its object is missing", se.ID)
+	}
+	t.Raw = se.Raw
+	ix.unsaved++
+	return &entry{doc: newDocument(t, &ix.lexicon), sum: se.Sum}, nil
+}
