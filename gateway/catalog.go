@@ -52,6 +52,9 @@ func (g *Gateway) Sync(ctx context.Context, server string, l upstream.Listing) (
 			warnings = append(warnings, fmt.Sprintf("tool %d of server %s left out: %v", i+1, server, err))
 			continue
 		}
+		if l.ParamHeaders && t.Inexecutable == "" {
+			t.Inexecutable = index.ParamHeaderFault(raw)
+		}
 		bound(&t)
 		for _, w := range t.Warnings {
 			warnings = append(warnings, fmt.Sprintf("tool %s: %s", shownName(&t), w))

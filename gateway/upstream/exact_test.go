@@ -52,6 +52,9 @@ func TestBytesSurvive(t *testing.T) {
 				t.Errorf("tool %d\ngot  %s\nwant %s", i, l.Tools[i], want)
 			}
 		}
+		if http := version == stateless && s.Status()[0].Transport == "http"; l.ParamHeaders != http {
+			t.Errorf("arguments in headers: %v, want %v", l.ParamHeaders, http)
+		}
 		res, err := s.Call(within(t, 10*time.Second), Request{Server: "raw", Tool: "exact"})
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ const (
 // list asks for all pages of tools/list. The second result is how long the
 // server promises the list to stay as it is, 0 if it does not say.
 func (c *conn) list(ctx context.Context) (Listing, time.Duration, error) {
-	var l Listing
+	l := Listing{ParamHeaders: c.transport == "http" && c.version() >= stateless}
 	if r := c.session.InitializeResult(); r != nil {
 		l.Instructions = r.Instructions
 		if r.Capabilities == nil || r.Capabilities.Tools == nil {

@@ -75,6 +75,7 @@ type Listing struct {
 	Tools        []json.RawMessage // tool objects byte for byte, in the server's order
 	Warnings     []string          // tools that did not decode, repeated cursors, bounds reached
 	Instructions string            // the server's own, "" if none
+	ParamHeaders bool              // arguments that a schema names are sent in headers, too
 }
 
 // A Request is one tools/call.
