@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tooldex/tooldex/index/store"
@@ -141,23 +142,22 @@ func (ix *Index) write(ctx context.Context, names []string, object func(id strin
 // is newer or cannot be written is no error of the caller's: status says it.
 // The caller holds mu.
 func (ix *Index) fail(err error) error {
+	if why := ix.problem + ix.failure; !strings.Contains(why, err.Error()) { // every poll would say it
+		ix.log.Warn("store", "error", err)
+	}
 	switch {
 	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrReadOnly):
 		ix.problem = fmt.Sprintf("%v; the catalog is kept in memory only", err)
 		for _, sv := range ix.servers {
 			sv.generation = 0 // the next list is all that remains of it
 		}
+		return nil
 	case errors.Is(err, store.ErrBusy):
 		ix.failure = err.Error()
-	default:
-		if again := ix.failure == err.Error(); !again {
-			ix.log.Warn("store", "error", err)
-		}
-		ix.failure = err.Error()
-		return err
+		return nil
 	}
-	ix.log.Warn("store", "error", err)
-	return nil
+	ix.failure = err.Error()
+	return err
 }
 
 // drafts makes the changes of those named servers that are not as stored.

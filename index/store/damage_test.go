@@ -406,12 +406,28 @@ func TestFormat1(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "store.db"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	reader, err := Open(dir, Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, _, err := reader.Servers(t.Context()); len(all) != 1 || err != nil {
+		t.Errorf("only read, it has %v, %v", all, err)
+	}
 	s := open(t, dir)
 	all, _, err := s.Servers(t.Context())
 	if err != nil || len(all) != 1 || all[0].Name != "a" {
 		t.Fatalf("Servers = %+v, %v", all, err)
 	}
 	readAll(t, s, all[0].Key)
+	err = s.view(t.Context(), 0, func(tx *bbolt.Tx) error {
+		if b := tx.Bucket([]byte(emptyBucket)); b == nil || b.Stats().KeyN > 0 {
+			t.Errorf("%+v: a package of format 1 takes the file for damaged", b)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 	if found, err := Check(dir); len(found) > 0 || err != nil {
 		t.Errorf("Check: %q, %v", found, err)
 	}

@@ -236,7 +236,7 @@ func (s *Store) create() error {
 
 // initialise makes the buckets and the records of meta.
 func (s *Store) initialise(tx *bbolt.Tx) error {
-	for _, name := range buckets {
+	for _, name := range append([]string{emptyBucket}, buckets...) {
 		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 			return err
 		}

@@ -37,6 +37,7 @@
 //	tools    h S I         sum [16] | count u8 | count × T | head
 //	tools    r S I         the tool object as its upstream sent it
 //	tools    f S I         time when the tool was first seen
+//	terms                  empty: a package of format 1 looks for it before it looks at the format
 //	metrics  S I           total i64 | failed i64 | nanoseconds i64 | last time
 //	vectors  X T           float32 …
 //
@@ -300,23 +301,25 @@ func (s *Store) heal(meta bucket) error {
 	return nil
 }
 
-// admit refuses a file of another format. A format that cannot be read counts
-// as ours: every other value proves itself, and refusing would lose them all.
+// admit refuses a file of another format, but for an older one that is only
+// read, which holds what this one does and more. A format that cannot be read
+// counts as ours: every other value proves itself, and refusing would lose
+// them all.
 func (s *Store) admit(tx *bbolt.Tx) error {
+	f, found := in(tx, "meta").uint32("format") // a missing bucket reads as empty
+	switch {
+	case found && f > s.o.format:
+		return fmt.Errorf("%w: it has format %d, this one knows %d; update tooldex", ErrNewer, f, s.o.format)
+	case found && f < s.o.format && !s.o.ReadOnly:
+		return errOlder
+	}
 	for _, name := range buckets {
 		if tx.Bucket([]byte(name)) == nil {
 			return fmt.Errorf("%w: bucket %s is missing", ErrDamaged, name)
 		}
 	}
-	f, found := in(tx, "meta").uint32("format")
-	switch {
-	case !found:
+	if !found {
 		s.note("store %s: the format's record is damaged, %d is assumed", s.path, s.o.format)
-		return nil
-	case f > s.o.format:
-		return fmt.Errorf("%w: it has format %d, this one knows %d; update tooldex", ErrNewer, f, s.o.format)
-	case f < s.o.format:
-		return errOlder
 	}
 	return nil
 }

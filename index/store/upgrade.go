@@ -23,12 +23,14 @@ type upgrade func(tx *bbolt.Tx) error
 // upgrades are keyed by the format they start from.
 var upgrades = map[int]upgrade{1: dropTerms}
 
-// dropTerms forgets the analyses, which are made of the tools.
+// dropTerms forgets the analyses, which are made of the tools. The bucket
+// stays, empty.
 func dropTerms(tx *bbolt.Tx) error {
-	err := tx.DeleteBucket([]byte("terms"))
-	if errors.Is(err, berrors.ErrBucketNotFound) {
-		return nil
+	err := tx.DeleteBucket([]byte(emptyBucket))
+	if err != nil && !errors.Is(err, berrors.ErrBucketNotFound) {
+		return err
 	}
+	_, err = tx.CreateBucket([]byte(emptyBucket))
 	return err
 }
 

@@ -15,6 +15,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // buckets are the names of all buckets of the file.
 var buckets = []string{"meta", "servers", "tools", "metrics", "vectors"}
 
+// emptyBucket held the analyses in format 1, whose package takes a file
+// without it for damaged, not for newer.
+const emptyBucket = "terms"
+
 // A bucket seals its values with a checksum. A missing bucket reads as empty.
 type bucket struct {
 	*bbolt.Bucket
