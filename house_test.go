@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"gateway/upstream": {},
 	"eval":             {"eval", "index", "embed"},
 	"benchmarks":       {"benchmarks", "index", "embed", "gateway", "internal/sample"},
+	"internal/app":     {"index", "embed", "gateway", "internal/config"},
 	"internal/config":  {"gateway/upstream"},
 	"internal/clients": {},
 	"internal/sample":  {},

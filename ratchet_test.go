@@ -23,7 +23,7 @@ const (
 // so that the lists only get shorter.
 var (
 	tooManyMethods = names{
-		"cmd/tooldex.app":   "commands print through the one value that knows the streams",
+		"cmd/tooldex.cli":   "commands print through the one value that knows the streams",
 		"gateway.Gateway":   "meta-tools, transports and state in one type",
 		"index.Index":       "the catalog, the vectors and the facade in one type",
 		"index.search":      "two layers of approximate scores and what makes them exact",

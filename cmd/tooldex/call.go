@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 const callHelp = `Run one tool. Its server is started, or connected to, for this call alone.
@@ -34,7 +36,7 @@ type callFlags struct {
 	timeout time.Duration
 }
 
-func (a *app) call() *cobra.Command {
+func (a *cli) call() *cobra.Command {
 	var f callFlags
 	cmd := &cobra.Command{
 		Use: "call TOOL [key=value…]", Short: "Run one tool", Long: callHelp, Example: callExample,
@@ -58,64 +60,45 @@ func (a *app) call() *cobra.Command {
 	return cmd
 }
 
-func (a *app) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFlags) error {
+func (a *cli) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFlags) error {
 	cfg, err := a.loadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
 	// The catalog says which server to start.
-	look, err := a.engineFor(cmd, cfg, engineOptions{reports: true})
+	look, err := a.open(cmd, cfg, app.Options{}, true)
 	if err != nil {
 		return err
 	}
 	server, arguments, err := a.prepareCall(cmd, look, tool, pairs, f)
-	if cerr := look.close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = errors.Join(err, look.Close()); err != nil {
 		return err
 	}
-	e, err := a.engineFor(cmd, cfg, engineOptions{online: true, reports: true, servers: []string{server}})
+	e, err := a.open(cmd, cfg, app.Options{Online: true, Servers: []string{server}}, true)
 	if err != nil {
 		return err
 	}
 	var answer *gateway.Answer
-	err = e.running(cmd.Context(), func(ctx context.Context) error {
+	err = e.Run(cmd.Context(), func(ctx context.Context) error {
 		// The tool's time begins when its server is there: a start may download.
-		if err := e.connect(ctx, server); err != nil {
-			return err
+		if err := e.Connect(ctx, server); err != nil {
+			return hint(err, "see \"tooldex doctor --server %s\"", server)
 		}
-		answer = e.gw.Call(ctx, "execute_tool", arguments)
+		answer = e.Gateway.Call(ctx, "execute_tool", arguments)
 		return nil
 	})
-	if cerr := e.close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = errors.Join(err, e.Close()); err != nil {
 		return err
 	}
 	return a.showResult(answer, f.raw)
 }
 
-// connectTimeout bounds the start of a server.
-const connectTimeout = 2 * time.Minute
-
-// connect waits until the server is connected and has listed its tools.
-func (e *engine) connect(ctx context.Context, server string) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	if _, err := e.set.Refresh(ctx, server); err != nil {
-		return hint(fmt.Errorf("server %s: %w", server, e.withReason(server, err)), "see \"tooldex doctor --server %s\"", server)
-	}
-	return nil
-}
-
 // prepareCall finds the tool and makes the arguments of execute_tool.
-func (a *app) prepareCall(cmd *cobra.Command, e *engine, tool string, pairs []string, f *callFlags) (server string, arguments json.RawMessage, err error) {
-	if err := e.needTools(); err != nil {
-		return "", nil, err
+func (a *cli) prepareCall(cmd *cobra.Command, e *app.Engine, tool string, pairs []string, f *callFlags) (server string, arguments json.RawMessage, err error) {
+	if err := e.NeedTools(); err != nil {
+		return "", nil, advised(err, e.Config)
 	}
-	hit, err := e.resolve(tool)
+	hit, err := resolve(e, tool)
 	if err != nil {
 		return "", nil, err
 	}
@@ -135,7 +118,7 @@ func (a *app) prepareCall(cmd *cobra.Command, e *engine, tool string, pairs []st
 }
 
 // givenArguments are the tool's arguments from --args or key=value.
-func (a *app) givenArguments(cmd *cobra.Command, e *engine, id string, pairs []string, f *callFlags) (json.RawMessage, error) {
+func (a *cli) givenArguments(cmd *cobra.Command, e *app.Engine, id string, pairs []string, f *callFlags) (json.RawMessage, error) {
 	if f.args == "" {
 		return pairArguments(cmd, e, id, pairs)
 	}
@@ -157,7 +140,7 @@ func (a *app) givenArguments(cmd *cobra.Command, e *engine, id string, pairs []s
 }
 
 // pairArguments reads key=value and key:=value by the tool's schema.
-func pairArguments(cmd *cobra.Command, e *engine, id string, pairs []string) (json.RawMessage, error) {
+func pairArguments(cmd *cobra.Command, e *app.Engine, id string, pairs []string) (json.RawMessage, error) {
 	var tool struct {
 		InputSchema struct {
 			Properties map[string]struct {
@@ -165,7 +148,7 @@ func pairArguments(cmd *cobra.Command, e *engine, id string, pairs []string) (js
 			} `json:"properties"`
 		} `json:"inputSchema"`
 	}
-	raw, err := e.ix.Raw(id)
+	raw, err := e.Index.Raw(id)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +177,7 @@ func pairArguments(cmd *cobra.Command, e *engine, id string, pairs []string) (js
 }
 
 // showResult prints what execute_tool answered.
-func (a *app) showResult(answer *gateway.Answer, raw bool) error {
+func (a *cli) showResult(answer *gateway.Answer, raw bool) error {
 	whole, err := answer.MarshalJSON()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 // completion finishes an argument or a flag's value in a shell.
@@ -24,13 +25,13 @@ func must(err error) {
 }
 
 // completeTools completes the names of tools from the state folder.
-func (a *app) completeTools(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *cli) completeTools(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 && cmd.Args != nil && cmd.Args(cmd, append(args, typed)) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.complete(cmd, func(e *engine) []cobra.Completion {
+	return a.complete(cmd, func(e *app.Engine) []cobra.Completion {
 		var out []cobra.Completion
-		hits, _ := e.ix.List(index.Listing{})
+		hits, _ := e.Index.List(index.Listing{})
 		for _, h := range hits {
 			if name := h.Tool.QualifiedName(); strings.HasPrefix(name, typed) || strings.HasPrefix(h.Tool.Name, typed) {
 				out = append(out, cobra.CompletionWithDesc(flat(name), oneLine(h.Tool.Description, 60)))
@@ -41,10 +42,10 @@ func (a *app) completeTools(cmd *cobra.Command, args []string, typed string) ([]
 }
 
 // completeServers completes the names of servers from the state folder.
-func (a *app) completeServers(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.complete(cmd, func(e *engine) []cobra.Completion {
+func (a *cli) completeServers(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.complete(cmd, func(e *app.Engine) []cobra.Completion {
 		var out []cobra.Completion
-		for _, s := range e.ix.Status().Servers {
+		for _, s := range e.Index.Status().Servers {
 			if strings.HasPrefix(s.Name, typed) {
 				out = append(out, s.Name)
 			}
@@ -53,11 +54,11 @@ func (a *app) completeServers(cmd *cobra.Command, _ []string, typed string) ([]c
 	})
 }
 
-func (a *app) complete(cmd *cobra.Command, list func(*engine) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
-	e, err := a.openEngine(cmd, engineOptions{optional: true})
+func (a *cli) complete(cmd *cobra.Command, list func(*app.Engine) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
+	e, err := a.stored(cmd)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	defer e.close() // nothing was written
+	defer e.Close() // nothing was written
 	return list(e), cobra.ShellCompDirectiveNoFileComp
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/sample"
 )
@@ -29,7 +30,7 @@ const demoExample = `  tooldex demo
 // demoListen is where the demo serves; if it is taken, on another port.
 const demoListen = "127.0.0.1:7420"
 
-func (a *app) demo() *cobra.Command {
+func (a *cli) demo() *cobra.Command {
 	var once bool
 	var addr string
 	cmd := &cobra.Command{Use: "demo", Short: "See it work, nothing else needed", Long: demoHelp, Example: demoExample, Args: cobra.NoArgs}
@@ -87,16 +88,16 @@ func demoConfig(dir string) (*config.Config, error) {
 }
 
 // runDemo walks and then serves on addr; "" serves nothing.
-func (a *app) runDemo(cmd *cobra.Command, dir, addr string) error {
+func (a *cli) runDemo(cmd *cobra.Command, dir, addr string) error {
 	cfg, err := demoConfig(dir)
 	if err != nil {
 		return err
 	}
-	e, err := a.engineFor(cmd, cfg, engineOptions{online: true})
+	e, err := a.open(cmd, cfg, app.Options{Online: true}, false)
 	if err != nil {
 		return err
 	}
-	err = e.running(cmd.Context(), func(ctx context.Context) error {
+	err = e.Run(cmd.Context(), func(ctx context.Context) error {
 		walk := a.walk
 		if a.json {
 			walk = a.walkJSON
@@ -106,12 +107,12 @@ func (a *app) runDemo(cmd *cobra.Command, dir, addr string) error {
 		}
 		return a.demoServe(ctx, e, addr)
 	})
-	return errors.Join(err, e.close())
+	return errors.Join(err, e.Close())
 }
 
 // walk shows each step of the main job and what came of it.
-func (a *app) walk(ctx context.Context, e *engine) error {
-	for _, step := range []func(context.Context, *engine) error{
+func (a *cli) walk(ctx context.Context, e *app.Engine) error {
+	for _, step := range []func(context.Context, *app.Engine) error{
 		a.demoIndex, a.demoSearch, a.demoExplain, a.demoDescribe, a.demoCall,
 	} {
 		if err := step(ctx, e); err != nil {
@@ -122,8 +123,8 @@ func (a *app) walk(ctx context.Context, e *engine) error {
 }
 
 // walkJSON is the walk as one object.
-func (a *app) walkJSON(ctx context.Context, e *engine) error {
-	quiet := app{in: a.in, out: io.Discard, err: a.err}
+func (a *cli) walkJSON(ctx context.Context, e *app.Engine) error {
+	quiet := cli{in: a.in, out: io.Discard, err: a.err}
 	if err := quiet.demoIndex(ctx, e); err != nil {
 		return err
 	}
@@ -133,25 +134,25 @@ func (a *app) walkJSON(ctx context.Context, e *engine) error {
 	}
 	var searches []search
 	for _, query := range demoQueries {
-		raw, err := e.metaCall(ctx, "search_tools", map[string]any{"query": query, "limit": 3})
+		raw, err := metaCall(ctx, e, "search_tools", map[string]any{"query": query, "limit": 3})
 		if err != nil {
 			return err
 		}
 		searches = append(searches, search{query, raw})
 	}
-	raw, err := e.metaCall(ctx, "execute_tool", map[string]any{"tool_name": demoTool, "arguments": json.RawMessage(demoArguments)})
+	raw, err := metaCall(ctx, e, "execute_tool", map[string]any{"tool_name": demoTool, "arguments": json.RawMessage(demoArguments)})
 	if err != nil {
 		return err
 	}
-	return a.print(map[string]any{"servers": e.set.Status(), "tools": e.ix.Status().Tools, "searches": searches, "call": raw})
+	return a.print(map[string]any{"servers": e.Servers.Status(), "tools": e.Index.Status().Tools, "searches": searches, "call": raw})
 }
 
 // step prints the heading of one step.
-func (a *app) step(n int, format string, args ...any) {
+func (a *cli) step(n int, format string, args ...any) {
 	a.say("\n%d. %s\n", n, fmt.Sprintf(format, args...))
 }
 
-func (a *app) demoIndex(ctx context.Context, e *engine) error {
+func (a *cli) demoIndex(ctx context.Context, e *app.Engine) error {
 	a.say("tooldex stands between a model and many MCP servers. This demo starts some.")
 	began := time.Now()
 	type listed struct {
@@ -160,31 +161,31 @@ func (a *app) demoIndex(ctx context.Context, e *engine) error {
 		err   error
 	}
 	results := make(chan listed)
-	for _, s := range e.cfg.Servers {
+	for _, s := range e.Config.Servers {
 		go func() {
-			l, err := e.set.Refresh(ctx, s.Spec.Name)
+			l, err := e.Servers.Refresh(ctx, s.Spec.Name)
 			results <- listed{s.Spec.Name, len(l.Tools), err}
 		}()
 	}
 	counts := map[string]int{}
 	var err error
-	for range e.cfg.Servers {
+	for range e.Config.Servers {
 		r := <-results
 		counts[r.name], err = r.tools, errors.Join(err, r.err)
 	}
 	if err != nil {
 		return fmt.Errorf("list sample servers: %w", err)
 	}
-	if err := e.ix.Wait(ctx); err != nil {
+	if err := e.Index.Wait(ctx); err != nil {
 		return fmt.Errorf("index tools: %w", err)
 	}
 	a.step(1, "Started %d MCP servers as child processes and listed their tools (%d ms)", len(counts), time.Since(began).Milliseconds())
 	g := &grid{head: []string{"server", "tools", "reached over"}, numbers: []int{1}, indent: "   "}
-	for _, st := range e.set.Status() {
+	for _, st := range e.Servers.Status() {
 		g.add(st.Name, fmt.Sprint(counts[st.Name]), fmt.Sprintf("%s, MCP %s", st.Transport, st.Protocol))
 	}
 	a.show(g)
-	a.say("\n   %d tools indexed. A client sees six meta-tools instead of all of them.", e.ix.Status().Tools)
+	a.say("\n   %d tools indexed. A client sees six meta-tools instead of all of them.", e.Index.Status().Tools)
 	return nil
 }
 
@@ -198,11 +199,11 @@ const (
 	demoArguments = `{"from":{"latitude":52.52,"longitude":13.405},"to":{"latitude":48.857,"longitude":2.352}}`
 )
 
-func (a *app) demoSearch(ctx context.Context, e *engine) error {
+func (a *cli) demoSearch(ctx context.Context, e *app.Engine) error {
 	a.step(2, "Found tools by what they do: the client calls search_tools")
 	for _, query := range demoQueries {
 		began := time.Now()
-		raw, err := e.metaCall(ctx, "search_tools", map[string]any{"query": query, "limit": 3})
+		raw, err := metaCall(ctx, e, "search_tools", map[string]any{"query": query, "limit": 3})
 		if err != nil {
 			return err
 		}
@@ -220,21 +221,21 @@ func (a *app) demoSearch(ctx context.Context, e *engine) error {
 }
 
 // short cuts a text so that the line fits beside what stands left of it.
-func (a *app) short(s string, left int) string {
+func (a *cli) short(s string, left int) string {
 	if columns := width(a.out); columns > 0 {
 		return cut(s, max(columns-left, 10))
 	}
 	return s
 }
 
-func (a *app) demoExplain(ctx context.Context, e *engine) error {
+func (a *cli) demoExplain(ctx context.Context, e *app.Engine) error {
 	query := demoQueries[0]
 	a.step(3, "Asked why: tooldex search %q --explain", query)
-	hit, err := e.resolve(demoTool)
+	hit, err := resolve(e, demoTool)
 	if err != nil {
 		return err
 	}
-	x, err := e.explain(ctx, query, &searchFlags{}, hit.ID)
+	x, err := explain(ctx, e, query, &searchFlags{}, hit.ID)
 	if err != nil {
 		return err
 	}
@@ -242,9 +243,9 @@ func (a *app) demoExplain(ctx context.Context, e *engine) error {
 	return nil
 }
 
-func (a *app) demoDescribe(ctx context.Context, e *engine) error {
+func (a *cli) demoDescribe(ctx context.Context, e *app.Engine) error {
 	a.step(4, "Read its parameters: the client calls describe_tool")
-	raw, err := e.metaCall(ctx, "describe_tool", map[string]any{"tool_name": demoTool})
+	raw, err := metaCall(ctx, e, "describe_tool", map[string]any{"tool_name": demoTool})
 	if err != nil {
 		return err
 	}
@@ -259,7 +260,7 @@ func (a *app) demoDescribe(ctx context.Context, e *engine) error {
 	return nil
 }
 
-func (a *app) demoCall(ctx context.Context, e *engine) error {
+func (a *cli) demoCall(ctx context.Context, e *app.Engine) error {
 	a.step(5, "Ran it: the client calls execute_tool")
 	if err := a.demoExecute(ctx, e, demoTool, demoArguments); err != nil {
 		return err
@@ -268,19 +269,19 @@ func (a *app) demoCall(ctx context.Context, e *engine) error {
 	return a.demoExecute(ctx, e, demoTool, `{"from":{"latitude":52.52,"longitude":13.405},"too":{"latitude":48.857,"longitude":2.352}}`)
 }
 
-func (a *app) demoExecute(ctx context.Context, e *engine, tool, args string) error {
+func (a *cli) demoExecute(ctx context.Context, e *app.Engine, tool, args string) error {
 	arguments, err := json.Marshal(map[string]any{"tool_name": tool, "arguments": json.RawMessage(args)})
 	if err != nil {
 		return err
 	}
-	answer := e.gw.Call(ctx, "execute_tool", arguments)
+	answer := e.Gateway.Call(ctx, "execute_tool", arguments)
 	a.hang("   call   ", tool+" "+args)
 	a.hang("   answer ", string(answer.JSON))
 	return nil
 }
 
 // demoServe goes on serving until the person has seen enough.
-func (a *app) demoServe(ctx context.Context, e *engine, addr string) error {
+func (a *cli) demoServe(ctx context.Context, e *app.Engine, addr string) error {
 	ln, err := listenLoopback(addr)
 	if err != nil && addr == demoListen {
 		ln, err = listen("127.0.0.1:0")
@@ -294,5 +295,5 @@ func (a *app) demoServe(ctx context.Context, e *engine, addr string) error {
 	a.say("   Cursor:       {\"mcpServers\": {\"tooldex\": {\"url\": %q}}}", url)
 	a.say("   your servers: tooldex import --write, then tooldex serve")
 	gateway.TuneGC()
-	return e.gw.Serve(ctx, ln)
+	return e.Gateway.Serve(ctx, ln)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tooldex/tooldex/embed"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
@@ -40,7 +41,7 @@ type doctorFlags struct {
 	pull    bool
 }
 
-func (a *app) doctor() *cobra.Command {
+func (a *cli) doctor() *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{Use: "doctor", Short: "Find out what is wrong and what mends it", Long: doctorHelp, Example: doctorExample, Args: cobra.NoArgs}
 	fs := cmd.Flags()
@@ -61,7 +62,7 @@ type finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-func (a *app) runDoctor(cmd *cobra.Command, f *doctorFlags) error {
+func (a *cli) runDoctor(cmd *cobra.Command, f *doctorFlags) error {
 	cfg, findings := a.checkConfig(cmd)
 	if cfg == nil {
 		return a.showFindings(findings)
@@ -80,7 +81,7 @@ func (a *app) runDoctor(cmd *cobra.Command, f *doctorFlags) error {
 	return a.showFindings(append(findings, servers...))
 }
 
-func (a *app) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
+func (a *cli) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 	cfg, err := a.loadConfig(cmd, false)
 	if err != nil {
 		remedy := ""
@@ -92,7 +93,7 @@ func (a *app) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 		return nil, []finding{{"configuration", false, err.Error(), remedy}}
 	}
 	out := []finding{{"configuration", true, fmt.Sprintf("%s, %s", cfg.Path, plural(len(cfg.Servers), "server")), ""}}
-	if len(cfg.Servers)+len(brokenNames(cfg)) == 0 {
+	if len(cfg.Servers)+len(cfg.Broken()) == 0 {
 		out[0].OK, out[0].Remedy = false, "take over the servers of your clients with \"tooldex import --write\""
 	}
 	out = append(out, writableByAll("configuration", "they choose what runs", cfg.Path, filepath.Dir(cfg.Path))...)
@@ -106,7 +107,7 @@ func (a *app) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 }
 
 // checkState verifies the state folder.
-func (a *app) checkState(ctx context.Context, cfg *config.Config, repair bool) []finding {
+func (a *cli) checkState(ctx context.Context, cfg *config.Config, repair bool) []finding {
 	dir := cfg.State
 	if err := writable(dir); err != nil {
 		return []finding{{"state folder", false, fmt.Sprintf("%s: %v", dir, err), "make it writable, or choose another with --state"}}
@@ -189,18 +190,17 @@ func repaired(dir string, problems []index.Problem) []finding {
 
 func checkEmbedder(ctx context.Context, cfg *config.Config) finding {
 	const what = "embedding"
-	e := &engine{cfg: cfg}
-	defer e.close() // it was only asked
-	if _, err := e.openEmbedders(); err != nil {
+	e, done, err := app.OpenEmbedder(cfg)
+	if err != nil {
 		return finding{what, false, err.Error(), "mend the embedding section of " + cfg.Path}
 	}
-	asked, ok := e.emb.(embed.Embedder)
-	if !ok {
+	defer done() // it was only asked
+	if e == nil {
 		return finding{what, true, "none: search by words only", ""}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	h := embed.Check(ctx, asked)
+	h := embed.Check(ctx, e)
 	if h.Problem != "" {
 		remedy := "see the embedding section of " + cfg.Path
 		if h.Provider == embed.Ollama && h.Reachable && !h.HasModel {
@@ -217,21 +217,20 @@ func checkEmbedder(ctx context.Context, cfg *config.Config) finding {
 
 // checkServers starts every server and lists its tools, all at once. What
 // they list is not stored.
-func (a *app) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctorFlags) ([]finding, error) {
+func (a *cli) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctorFlags) ([]finding, error) {
 	probe := *cfg
 	probe.State = "" // in memory: the doctor changes nothing
 	probe.Embedding = config.Embedding{Provider: embed.None}
-	r := &relister{diffs: map[string]index.Diff{}, errs: map[string]error{}}
-	e, err := a.engineFor(cmd, &probe, engineOptions{online: true, reports: true, servers: f.servers, listed: r.listed})
+	e, err := a.open(cmd, &probe, app.Options{Online: true, Servers: f.servers}, true)
 	if err != nil {
 		return nil, err
 	}
 	names := f.servers
 	if names == nil {
-		names = append(enabledNames(cfg), brokenNames(cfg)...)
+		names = append(cfg.Names(), cfg.Broken()...)
 	}
-	rows, err := a.relist(cmd.Context(), e, r, names, f.timeout)
-	if err = errors.Join(err, e.close()); err != nil {
+	rows, err := a.relist(cmd.Context(), e, names, f.timeout)
+	if err = errors.Join(err, e.Close()); err != nil {
 		return nil, err
 	}
 	var out []finding
@@ -249,7 +248,7 @@ func (a *app) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctorFlag
 // refused recognizes a server that does not accept the credentials it got.
 var refused = regexp.MustCompile(`HTTP 40[13]\b|\b(?:Unauthorized|Forbidden)\b`)
 
-func serverFindings(row relisting) []finding {
+func serverFindings(row app.Relisting) []finding {
 	what := "server " + row.Server
 	if row.Error != "" {
 		mend := "mend mcpServers." + row.Server
@@ -265,7 +264,7 @@ func serverFindings(row relisting) []finding {
 	return out
 }
 
-func (a *app) showFindings(findings []finding) error {
+func (a *cli) showFindings(findings []finding) error {
 	bad := 0
 	for _, f := range findings {
 		if !f.OK {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/embed"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 const embedHelp = `Turn texts into vectors with the configured embedder and print the first numbers
@@ -21,7 +23,7 @@ const embedExample = `  tooldex embed "open a pull request" "create a merge requ
 // shownDims is how many numbers of a vector are printed.
 const shownDims = 6
 
-func (a *app) embed() *cobra.Command {
+func (a *cli) embed() *cobra.Command {
 	var asQuery bool
 	cmd := &cobra.Command{
 		Use: "embed TEXT…", Short: "Turn texts into vectors and compare them", Long: embedHelp, Example: embedExample,
@@ -38,33 +40,29 @@ type embedded struct {
 	Vector []float32 `json:"vector"`
 }
 
-func (a *app) runEmbed(cmd *cobra.Command, args []string, asQuery bool) (err error) {
+func (a *cli) runEmbed(cmd *cobra.Command, args []string, asQuery bool) (err error) {
 	cfg, err := a.loadConfig(cmd, true)
 	if err != nil {
 		return err
 	}
-	e := &engine{cfg: cfg}
-	defer func() {
-		if cerr := e.close(); err == nil {
-			err = cerr
-		}
-	}()
-	if _, err := e.openEmbedders(); err != nil {
-		return err
+	emb, done, err := app.OpenEmbedder(cfg)
+	if err != nil {
+		return advised(err, cfg)
 	}
-	if e.emb == nil {
-		return hint(fmt.Errorf("embedding: the provider is none, which has no vectors"), "set embedding.provider, or TOOLDEX_EMBEDDING_PROVIDER=%s", embed.Builtin)
+	defer func() { err = errors.Join(err, done()) }()
+	if emb == nil {
+		return hint(errors.New("embedding: the provider is none, which has no vectors"), "set embedding.provider, or TOOLDEX_EMBEDDING_PROVIDER=%s", embed.Builtin)
 	}
 	var vectors [][]float32
 	if asQuery {
 		for _, text := range args {
-			v, err := e.emb.EmbedQuery(cmd.Context(), text)
+			v, err := emb.EmbedQuery(cmd.Context(), text)
 			if err != nil {
 				return hint(fmt.Errorf("embed %q: %w", text, err), "see \"tooldex doctor\"")
 			}
 			vectors = append(vectors, v)
 		}
-	} else if vectors, err = e.emb.EmbedDocuments(cmd.Context(), args); err != nil {
+	} else if vectors, err = emb.EmbedDocuments(cmd.Context(), args); err != nil {
 		return hint(fmt.Errorf("embed: %w", err), "see \"tooldex doctor\"")
 	}
 	rows := make([]embedded, len(args))
@@ -72,13 +70,13 @@ func (a *app) runEmbed(cmd *cobra.Command, args []string, asQuery bool) (err err
 		rows[i] = embedded{text, vectors[i]}
 	}
 	if a.json {
-		return a.print(map[string]any{"model": e.emb.Model(), "texts": rows, "cosines": cosines(rows)})
+		return a.print(map[string]any{"model": emb.Model(), "texts": rows, "cosines": cosines(rows)})
 	}
-	a.showEmbedded(e.emb.Model(), rows)
+	a.showEmbedded(emb.Model(), rows)
 	return nil
 }
 
-func (a *app) showEmbedded(model string, rows []embedded) {
+func (a *cli) showEmbedded(model string, rows []embedded) {
 	a.say("%s, %d dimensions\n", model, len(rows[0].Vector))
 	g := &grid{head: []string{"", "vector", "text"}, numbers: []int{0}}
 	for i, r := range rows {

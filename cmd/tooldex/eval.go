@@ -14,6 +14,7 @@ import (
 	"github.com/tooldex/tooldex/eval"
 	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 const evalLong = `Measure, compare and tune how well tools are found.
@@ -25,7 +26,7 @@ relevant tool is unanswerable and counts for the weak-match figures only.
 DIR:SPLIT names one split.`
 
 // eval is the parent of what measures and tunes ranking.
-func (a *app) eval() *cobra.Command {
+func (a *cli) eval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "eval", Short: "Measure, compare and tune ranking on labelled queries", Long: evalLong,
 		Example: "  tooldex eval run sets/mine\n  tooldex eval lint",
@@ -43,7 +44,7 @@ func (a *app) eval() *cobra.Command {
 
 // evalFlags are what every command over labelled sets takes.
 type evalFlags struct {
-	app *app
+	cli *cli
 	cmd *cobra.Command // that takes them
 
 	split    string
@@ -122,7 +123,7 @@ func (f *evalFlags) givenTools() ([]index.Tool, error) {
 	case f.catalog && f.tools != "":
 		return nil, errors.New("flags --catalog and --tools: want one of them")
 	case f.catalog:
-		return f.app.catalogTools(f.cmd)
+		return f.cli.catalogTools(f.cmd)
 	case f.tools != "":
 		return dumpedTools(f.tools)
 	}
@@ -155,36 +156,17 @@ func (f *evalFlags) options() (o eval.Options, done func(), err error) {
 			return o, nil, usagef(f.cmd, "--k %d: want cut-offs of 1 or more", k)
 		}
 	}
-	if o.Params, err = readParams(f.params); err != nil {
+	if o.Params, err = app.ReadParams(f.params); err != nil {
 		return o, nil, err
 	}
-	e, closeEmbedder, err := f.app.evalEmbedder(f.cmd, f.embedder)
+	e, closeEmbedder, err := f.cli.evalEmbedder(f.cmd, f.embedder)
 	if err != nil {
 		return o, nil, err
 	}
 	o.Embedder, o.K, o.Limit, o.Depth, o.Seed = e, f.k, f.limit, f.depth, f.seed
-	bars := newBars(f.app.err, f.quiet)
+	bars := newBars(f.cli.err, f.quiet)
 	o.Progress = bars.tick
 	return o, func() { bars.finish(); closeEmbedder() }, nil
-}
-
-// readParams reads a parameters file. What it leaves out keeps its default; a
-// field, fusion or threshold that it names is taken whole.
-func readParams(path string) (*index.Params, error) {
-	if path == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read parameters: %w", err)
-	}
-	p := index.DefaultParams()
-	dec := json.NewDecoder(strings.NewReader(string(data)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&p); err != nil {
-		return nil, fmt.Errorf("read parameters %s: %w", path, err)
-	}
-	return &p, nil
 }
 
 // prepare reads the sets and the options that measuring them takes. The caller

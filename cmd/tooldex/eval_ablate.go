@@ -15,8 +15,8 @@ that costs: fields, length normalisation, the exact-name rule, vectors, the
 server prior, and other ways to join words and meaning. A negative change is
 what the part is worth.`
 
-func (a *app) evalAblate() *cobra.Command {
-	f := evalFlags{app: a}
+func (a *cli) evalAblate() *cobra.Command {
+	f := evalFlags{cli: a}
 	var o eval.TuneOptions
 	cmd := &cobra.Command{
 		Use: "ablate DIR...", Short: "Measure what each part of the ranking is worth", Long: evalAblateLong,

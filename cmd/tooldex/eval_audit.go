@@ -16,8 +16,8 @@ exact scan at several beams (ef). PATH is a labelled set, a tools/list answer or
 a folder of them; without PATH the tools come from --catalog. The queries of a
 labelled set are asked if there are any, else queries are made up.`
 
-func (a *app) evalAudit() *cobra.Command {
-	f := evalFlags{app: a}
+func (a *cli) evalAudit() *cobra.Command {
+	f := evalFlags{cli: a}
 	var efs []int
 	var sample int
 	cmd := &cobra.Command{

@@ -17,8 +17,8 @@ are fitted without each set in turn and judged on that set. A threshold that
 does not keep its promise there, or speaks of too few queries, is not written,
 and the result says so.`
 
-func (a *app) evalCalibrate() *cobra.Command {
-	f := evalFlags{app: a}
+func (a *cli) evalCalibrate() *cobra.Command {
+	f := evalFlags{cli: a}
 	var o eval.CalibrateOptions
 	var out string
 	cmd := &cobra.Command{

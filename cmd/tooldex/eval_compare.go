@@ -25,8 +25,8 @@ over sets (Holm), and once over the mean of all sets.`
 
 var errRegression = errors.New("compare: B is significantly worse")
 
-func (a *app) evalCompare() *cobra.Command {
-	f := evalFlags{app: a}
+func (a *cli) evalCompare() *cobra.Command {
+	f := evalFlags{cli: a}
 	var o eval.CompareOptions
 	var set string
 	var fail bool

@@ -22,8 +22,8 @@ labelled set. Without PATH the tools come from --catalog.
   oversize    its object costs a model too many tokens
   odd         its object is not what the protocol says`
 
-func (a *app) evalLint() *cobra.Command {
-	f := evalFlags{app: a}
+func (a *cli) evalLint() *cobra.Command {
+	f := evalFlags{cli: a}
 	var o eval.LintOptions
 	var show int
 	cmd := &cobra.Command{

@@ -14,8 +14,8 @@ intervals, recall curves, reliability, what is said when nothing fits, latency,
 recall against the size of the catalog, and the worst queries explained. The
 page needs no network.`
 
-func (a *app) evalReport() *cobra.Command {
-	f := evalFlags{app: a}
+func (a *cli) evalReport() *cobra.Command {
+	f := evalFlags{cli: a}
 	var o eval.ReportOptions
 	var out, distractors string
 	cmd := &cobra.Command{

@@ -18,8 +18,8 @@ const evalRunExample = `  tooldex eval run sets/github
   tooldex eval run sets/a sets/b:test --mode keyword --json
   tooldex eval run sets/mine --catalog --per-query mine.jsonl`
 
-func (a *app) evalRun() *cobra.Command {
-	f := evalFlags{app: a}
+func (a *cli) evalRun() *cobra.Command {
+	f := evalFlags{cli: a}
 	var runFile, perQuery string
 	cmd := &cobra.Command{
 		Use: "run DIR...", Short: "Measure ranking on labelled sets", Example: evalRunExample,

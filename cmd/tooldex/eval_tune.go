@@ -21,8 +21,8 @@ is called a gain; otherwise --out gets the parameters there were.
 The same command gives the same result. With --state-file an interrupted search goes
 on where it stood.`
 
-func (a *app) evalTune() *cobra.Command {
-	f := evalFlags{app: a}
+func (a *cli) evalTune() *cobra.Command {
+	f := evalFlags{cli: a}
 	var o eval.TuneOptions
 	var out string
 	cmd := &cobra.Command{

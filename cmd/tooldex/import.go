@@ -44,7 +44,7 @@ type importFlags struct {
 	write   bool
 }
 
-func (a *app) importCommand() *cobra.Command {
+func (a *cli) importCommand() *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{Use: "import", Short: "Take over the servers of your MCP clients", Long: importHelp, Example: importExample, Args: cobra.NoArgs}
 	fs := cmd.Flags()
@@ -72,7 +72,7 @@ type target struct {
 	listen string
 }
 
-func (a *app) runImport(cmd *cobra.Command, f *importFlags) error {
+func (a *cli) runImport(cmd *cobra.Command, f *importFlags) error {
 	t, err := importTarget(cmd)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *app) runImport(cmd *cobra.Command, f *importFlags) error {
 		c, err := config.Load(config.Options{Path: t.path})
 		if err != nil {
 			a.note("warning: the configuration does not check yet:\n%v", err)
-		} else if broken := brokenNames(c); len(broken) > 0 {
+		} else if broken := c.Broken(); len(broken) > 0 {
 			a.note("warning: see \"tooldex status\" for what is wrong with %s", strings.Join(broken, ", "))
 		}
 	}
@@ -108,7 +108,7 @@ func (a *app) runImport(cmd *cobra.Command, f *importFlags) error {
 }
 
 // noteProject tells of the project's files, which were left out.
-func (a *app) noteProject(f *importFlags) {
+func (a *cli) noteProject(f *importFlags) {
 	dir, err := os.Getwd()
 	if f.project || len(f.from) > 0 || err != nil {
 		return
@@ -168,7 +168,7 @@ func plainCause(err error) error {
 
 // findServers reads the files of the chosen clients. What cannot be read is a
 // problem of that file alone.
-func (a *app) findServers(f *importFlags) (found []clients.Found, problems []error) {
+func (a *cli) findServers(f *importFlags) (found []clients.Found, problems []error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		problems = append(problems, fmt.Errorf("find home folder: %w", err))
@@ -267,7 +267,7 @@ type importRow struct {
 	Notes    []string `json:"notes,omitempty"`
 }
 
-func (a *app) showPlan(plan clients.Plan, t *target, written bool, backup string) error {
+func (a *cli) showPlan(plan clients.Plan, t *target, written bool, backup string) error {
 	added := len(plan.Added())
 	written = written && added > 0
 	if a.json {

@@ -18,7 +18,7 @@ can be recomputed from it.`
 const checkHelp = `Verify every file of the state folder without changing it. Problems are printed
 with what to do about them; the exit code is 1 then.`
 
-func (a *app) index() *cobra.Command {
+func (a *cli) index() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "index", Short: "Look into the index and check its files",
 		Example: "  tooldex index dump > index.json\n  tooldex index check",
@@ -34,11 +34,11 @@ func (a *app) index() *cobra.Command {
 		Use: "dump", Short: "Print the terms of every tool as JSON", Long: dumpHelp, Args: cobra.NoArgs,
 		Example: "  tooldex index dump --json > index.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := a.openEngine(cmd, engineOptions{optional: true})
+			e, err := a.stored(cmd)
 			if err != nil {
 				return err
 			}
-			return errors.Join(e.ix.Dump(a.out), e.close())
+			return errors.Join(e.Index.Dump(a.out), e.Close())
 		},
 	}, a.indexCheck())
 	return cmd
@@ -47,7 +47,7 @@ func (a *app) index() *cobra.Command {
 // thisProcess is the flag of a check that may be ended by the damage it meets.
 const thisProcess = "this-process"
 
-func (a *app) indexCheck() *cobra.Command {
+func (a *cli) indexCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "Verify the files of the state folder", Long: checkHelp, Args: cobra.NoArgs,
 		Example: "  tooldex index check\n  tooldex index check --json --state ./state",
@@ -58,7 +58,7 @@ func (a *app) indexCheck() *cobra.Command {
 	return cmd
 }
 
-func (a *app) runCheck(cmd *cobra.Command) error {
+func (a *cli) runCheck(cmd *cobra.Command) error {
 	cfg, err := a.loadConfig(cmd, true)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"syscall"
+
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 // listen opens addr and says plainly when somebody else has it.
@@ -15,7 +17,7 @@ func listen(addr string) (net.Listener, error) {
 		return ln, nil
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		if s := serving(context.Background(), addr); s != nil && s.Ready {
+		if s := app.Serving(context.Background(), addr); s != nil && s.Ready {
 			return nil, hint(fmt.Errorf("listen on %s: another tooldex is serving there", addr),
 				"connect clients to http://%s/mcp, or choose another port, such as tooldex serve --listen 127.0.0.1:7520", addr)
 		}

@@ -23,7 +23,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signals := &interrupts{exit: os.Exit}
 	ctx, stop := signals.watch(context.Background())
 	defer stop()
-	a := &app{in: stdin, raw: stdout, out: newScreen(stdout), err: newScreen(stderr), signals: signals}
+	a := &cli{in: stdin, raw: stdout, out: newScreen(stdout), err: newScreen(stderr), signals: signals}
 	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -127,7 +127,7 @@ func writeConfig(t *testing.T, dir, text string) string {
 
 // Every command says what it is for, with an example that runs it.
 func TestEveryCommandHasHelp(t *testing.T) {
-	root := newRoot(&app{})
+	root := newRoot(&cli{})
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		if cmd.Name() == "help" || cmd.Name() == "completion" {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 // width is the number of columns of the terminal that w is, 0 if it is none.
@@ -51,7 +52,7 @@ func (g *grid) add(cells ...string) {
 }
 
 // show writes the grid to the result.
-func (a *app) show(g *grid) { g.write(a.out) }
+func (a *cli) show(g *grid) { g.write(a.out) }
 
 func (g *grid) write(w io.Writer) {
 	t := pretty.NewWriter()
@@ -122,7 +123,7 @@ func cut(s string, n int) string {
 
 // hang writes a line of the result behind a prefix; on a terminal what is too
 // long goes on below its beginning.
-func (a *app) hang(prefix, line string) {
+func (a *cli) hang(prefix, line string) {
 	prefix, line = flat(prefix), flat(line)
 	columns := width(a.out)
 	room := columns - text.StringWidth(prefix)
@@ -138,7 +139,7 @@ func (a *app) hang(prefix, line string) {
 }
 
 // paragraph writes a text, of any number of lines, behind an indent.
-func (a *app) paragraph(indent, s string) {
+func (a *cli) paragraph(indent, s string) {
 	for line := range strings.Lines(s) {
 		a.hang(indent, strings.TrimRight(line, " \r\n"))
 	}
@@ -153,7 +154,7 @@ var commandWords = strings.NewReplacer(
 
 // metaCall calls a meta-tool and returns its object. args are left out where
 // nil.
-func (e *engine) metaCall(ctx context.Context, tool string, args map[string]any) (json.RawMessage, error) {
+func metaCall(ctx context.Context, e *app.Engine, tool string, args map[string]any) (json.RawMessage, error) {
 	for key, v := range args {
 		if v == nil {
 			delete(args, key)
@@ -163,7 +164,7 @@ func (e *engine) metaCall(ctx context.Context, tool string, args map[string]any)
 	if err != nil {
 		return nil, err
 	}
-	return answered(tool, e.gw.Call(ctx, tool, raw))
+	return answered(tool, e.Gateway.Call(ctx, tool, raw))
 }
 
 // answered is the object of a meta-tool's answer, or its error.

@@ -72,11 +72,3 @@ func TestCosine(t *testing.T) {
 		}
 	}
 }
-
-func TestHNSWThreshold(t *testing.T) {
-	for configured, want := range map[int]int{-1: 0, 0: -1, 5000: 5000} {
-		if got := hnswThreshold(configured); got != want {
-			t.Errorf("%d: got %d, want %d", configured, got, want)
-		}
-	}
-}

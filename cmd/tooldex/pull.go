@@ -5,20 +5,21 @@ import (
 	"fmt"
 
 	"github.com/tooldex/tooldex/embed"
+	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
 // pullModel has the embedding server download its model, if it can and has
 // not. A nil finding says that nothing went wrong; the check of the embedder
 // that follows tells the rest.
-func (a *app) pullModel(ctx context.Context, cfg *config.Config) *finding {
+func (a *cli) pullModel(ctx context.Context, cfg *config.Config) *finding {
 	const what = "embedding model"
-	e := &engine{cfg: cfg}
-	defer e.close() // it was only asked
-	if _, err := e.openEmbedders(); err != nil {
+	e, done, err := app.OpenEmbedder(cfg)
+	if err != nil {
 		return nil // checkEmbedder says so
 	}
-	remote, ok := e.emb.(*embed.Remote)
+	defer done() // it was only asked
+	remote, ok := e.(*embed.Remote)
 	if !ok {
 		return &finding{what, true, fmt.Sprintf("nothing to pull: provider %s has its model", cfg.Embedding.Provider), ""}
 	}
@@ -31,7 +32,7 @@ func (a *app) pullModel(ctx context.Context, cfg *config.Config) *finding {
 	}
 	bars := newBars(a.err, a.json)
 	defer bars.finish()
-	err := puller.Pull(ctx, func(status string, done, total int64) {
+	err = puller.Pull(ctx, func(status string, done, total int64) {
 		if total > 0 {
 			bars.tick(status, int(done>>10), int(total>>10)) // KiB, which fit an int everywhere
 		}

@@ -25,7 +25,7 @@ func TestPullModel(t *testing.T) {
 		return true
 	}})
 	cfg := &config.Config{Embedding: config.Embedding{Provider: "ollama", Model: "tiny", URL: s.URL}, Meta: config.Meta{EnableSemanticSearch: true}}
-	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	a := &cli{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 	if before := checkEmbedder(t.Context(), cfg); before.OK || before.Remedy != "tooldex doctor --pull" {
 		t.Errorf("without the model: %+v", before)
 	}
@@ -42,7 +42,7 @@ func TestPullModel(t *testing.T) {
 
 func TestPullModelElsewhere(t *testing.T) {
 	s := embedtest.NewServer(t, embedtest.Behaviour{Model: "other"})
-	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	a := &cli{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 	for want, c := range map[string]config.Embedding{
 		"cannot be told":  {Provider: "openai", Model: "tiny", URL: s.URL},
 		"nothing to pull": {Provider: "builtin"},

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/embed"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/config"
 )
 
 const reindexHelp = `List the tools of every configured server again and say what was added, changed
@@ -34,7 +35,7 @@ type reindexFlags struct {
 	timeout      time.Duration
 }
 
-func (a *app) reindex() *cobra.Command {
+func (a *cli) reindex() *cobra.Command {
 	var f reindexFlags
 	cmd := &cobra.Command{Use: "reindex", Short: "List the tools of all servers again", Long: reindexHelp, Example: reindexExample, Args: cobra.NoArgs}
 	fs := cmd.Flags()
@@ -47,59 +48,32 @@ func (a *app) reindex() *cobra.Command {
 	return cmd
 }
 
-// A relisting is what listing one server again gave.
-type relisting struct {
-	Server    string   `json:"server"`
-	Tools     int      `json:"tools"`
-	Added     []string `json:"added"`
-	Changed   []string `json:"changed"`
-	Removed   []string `json:"removed"`
-	Unchanged int      `json:"unchanged"`
-	Warnings  []string `json:"warnings,omitempty"`
-	Error     string   `json:"error,omitempty"`
-}
-
-// A relister collects what the servers' listings changed.
-type relister struct {
-	mu    sync.Mutex // guards diffs and errs
-	diffs map[string]index.Diff
-	errs  map[string]error
-}
-
-// listed adds one listing; a server may list twice, at its start and on
-// request.
-func (r *relister) listed(server string, d index.Diff, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sum := r.diffs[server]
-	sum.Added = append(sum.Added, d.Added...)
-	sum.Changed = append(sum.Changed, d.Changed...)
-	sum.Removed = append(sum.Removed, d.Removed...)
-	sum.Warnings = d.Warnings
-	r.diffs[server], r.errs[server] = sum, err
-}
-
-func (a *app) runReindex(cmd *cobra.Command, f *reindexFlags) error {
-	r := &relister{diffs: map[string]index.Diff{}, errs: map[string]error{}}
-	e, err := a.openEngine(cmd, engineOptions{online: true, reports: true, servers: f.servers, listed: r.listed})
+func (a *cli) runReindex(cmd *cobra.Command, f *reindexFlags) error {
+	cfg, err := a.loadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
-	names, err := e.serverNames(cmd, f.servers)
-	var rows []relisting
-	if err == nil {
-		rows, err = a.relist(cmd.Context(), e, r, names, f.timeout)
+	e, err := a.open(cmd, cfg, app.Options{Online: true, Servers: f.servers}, true)
+	if err != nil {
+		return err
 	}
-	var pruned []string
+	names, err := serverNames(cmd, cfg, f.servers)
+	var rows []app.Relisting
+	if err == nil {
+		rows, err = a.relist(cmd.Context(), e, names, f.timeout)
+	}
+	pruned := []string{} // not null in JSON
 	if err == nil && f.prune {
-		pruned, err = e.ix.Prune(cmd.Context(), e.disabledNames()...)
+		var gone []string
+		gone, err = e.Prune(cmd.Context())
+		pruned = append(pruned, gone...)
 	}
 	var embedding error
-	if err == nil && (f.embed || e.cfg.Embedding.Provider == embed.Builtin) {
-		embedding = a.awaitVectors(cmd.Context(), e.ix, f.embed)
+	if err == nil && (f.embed || cfg.Embedding.Provider == embed.Builtin) {
+		embedding = a.awaitVectors(cmd.Context(), e, f.embed)
 	}
-	status := e.ix.Status()
-	if err = errors.Join(err, e.close()); err != nil {
+	status := e.Index.Status()
+	if err = errors.Join(err, e.Close()); err != nil {
 		return err
 	}
 	if len(status.Pending) > 0 {
@@ -115,19 +89,29 @@ func (a *app) runReindex(cmd *cobra.Command, f *reindexFlags) error {
 	return err
 }
 
+// relist has servers list their tools, with a bar.
+func (a *cli) relist(ctx context.Context, e *app.Engine, names []string, timeout time.Duration) ([]app.Relisting, error) {
+	bars := newBars(a.err, a.json)
+	defer bars.finish()
+	tick := func(done int) { bars.tick("listing servers", done, len(names)) }
+	tick(0)
+	return e.Relist(ctx, names, timeout, tick)
+}
+
 // serverNames are the servers to list.
-func (e *engine) serverNames(cmd *cobra.Command, wanted []string) ([]string, error) {
-	all := append(enabledNames(e.cfg), brokenNames(e.cfg)...)
+func serverNames(cmd *cobra.Command, cfg *config.Config, wanted []string) ([]string, error) {
+	all := append(cfg.Names(), cfg.Broken()...)
 	for _, w := range wanted {
-		if !slices.Contains(all, w) && slices.Contains(e.disabledNames(), w) {
+		switch {
+		case slices.Contains(all, w):
+		case slices.ContainsFunc(cfg.Disabled, func(d config.Disabled) bool { return d.Name == w }):
 			return nil, usagef(cmd, "--server %q: its entry says disabled; remove that first", w)
-		}
-		if !slices.Contains(all, w) {
+		default:
 			return nil, usagef(cmd, "--server %q: the configuration has no such server; it has %s", w, strings.Join(all, ", "))
 		}
 	}
 	if len(all) == 0 {
-		return nil, hint(fmt.Errorf("configuration %s: it names no server", e.cfg.Path), "take over those of your clients with \"tooldex import --write\"")
+		return nil, hint(fmt.Errorf("configuration %s: it names no server", cfg.Path), "take over those of your clients with \"tooldex import --write\"")
 	}
 	if len(wanted) > 0 {
 		return wanted, nil
@@ -135,131 +119,15 @@ func (e *engine) serverNames(cmd *cobra.Command, wanted []string) ([]string, err
 	return all, nil
 }
 
-// disabledNames are the servers that do not run and are configured.
-func (e *engine) disabledNames() []string {
-	var names []string
-	for _, d := range e.cfg.Disabled {
-		names = append(names, d.Name)
-	}
-	return names
-}
-
-// relist asks every server for its tools, all at once.
-func (a *app) relist(ctx context.Context, e *engine, r *relister, names []string, timeout time.Duration) ([]relisting, error) {
-	bars := newBars(a.err, a.json)
-	defer bars.finish()
-	rows := make([]relisting, len(names))
-	err := e.running(ctx, func(ctx context.Context) error {
-		var wg sync.WaitGroup
-		var mu sync.Mutex // guards done
-		done := 0
-		bars.tick("listing servers", 0, len(names))
-		for i, name := range names {
-			wg.Go(func() {
-				ctx, cancel := context.WithTimeout(ctx, timeout)
-				defer cancel()
-				l, err := e.set.Refresh(ctx, name)
-				rows[i] = r.row(name, len(l.Tools), e.withReason(name, err))
-				mu.Lock()
-				defer mu.Unlock()
-				done++
-				bars.tick("listing servers", done, len(names))
-			})
-		}
-		wg.Wait()
-		return ctx.Err()
-	})
-	return rows, err
-}
-
-// withReason words a failure for where the server's name stands already; to
-// a wait that ended it adds what the last failure was.
-func (e *engine) withReason(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		return errors.New(strings.TrimPrefix(err.Error(), "refresh "+name+": "))
-	}
-	for _, st := range e.set.Status() {
-		if st.Name == name && st.Error != "" {
-			return fmt.Errorf("no answer in time; last: %s", st.Error)
-		}
-	}
-	return errors.New("no answer in time")
-}
-
-func (r *relister) row(name string, tools int, err error) relisting {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	d := r.diffs[name]
-	if err == nil {
-		err = r.errs[name]
-	}
-	row := relisting{
-		Server: name, Tools: tools, Warnings: d.Warnings,
-		Added: nonNil(d.Added), Changed: nonNil(d.Changed), Removed: nonNil(d.Removed),
-	}
-	row.Unchanged = max(0, tools-len(d.Added)-len(d.Changed))
-	if err != nil {
-		row.Error = err.Error()
-	}
-	return row
-}
-
-func nonNil(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
-// briefly is how long reindex waits for the built-in model unasked. The model
-// takes microseconds a tool; while others change the catalog without a pause
-// there is no end to wait for.
-const briefly = 10 * time.Second
-
-// A waiter makes vectors in the background.
-type waiter interface {
-	Wait(ctx context.Context) error
-	Status() index.Status
-}
-
 // awaitVectors waits for the embedder with a bar: texts a second, time left.
-// Unless toTheEnd it gives up after a while, which is no error.
-func (a *app) awaitVectors(ctx context.Context, ix waiter, toTheEnd bool) error {
-	if !toTheEnd {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, briefly)
-		defer cancel()
-	}
+func (a *cli) awaitVectors(ctx context.Context, e *app.Engine, toTheEnd bool) error {
 	bars := newBars(a.err, a.json)
 	defer bars.finish()
-	done := make(chan error, 1)
-	go func() { done <- ix.Wait(ctx) }()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-done:
-			if !toTheEnd && errors.Is(err, context.DeadlineExceeded) {
-				return nil
-			}
-			if err != nil {
-				return hint(fmt.Errorf("embed tools: %w", err), "see \"tooldex doctor\"")
-			}
-			return nil
-		case <-tick.C:
-			for _, m := range ix.Status().Models {
-				if m.Vectors < m.Wanted {
-					bars.tick("embedding with "+m.Model, m.Vectors, m.Wanted)
-				}
-			}
-		}
-	}
+	err := e.Embed(ctx, toTheEnd, func(model string, done, total int) { bars.tick("embedding with "+model, done, total) })
+	return hint(err, "see \"tooldex doctor\"")
 }
 
-func (a *app) showRelisted(rows []relisting, pruned []string, st index.Status) error {
+func (a *cli) showRelisted(rows []app.Relisting, pruned []string, st index.Status) error {
 	failed := 0
 	g := &grid{head: []string{"server", "tools", "added", "changed", "removed", "problem"}, numbers: []int{1, 2, 3, 4}}
 	for _, r := range rows {
@@ -272,7 +140,7 @@ func (a *app) showRelisted(rows []relisting, pruned []string, st index.Status) e
 		g.add(r.Server, fmt.Sprint(r.Tools), fmt.Sprint(len(r.Added)), fmt.Sprint(len(r.Changed)), fmt.Sprint(len(r.Removed)), problem)
 	}
 	if a.json {
-		if err := a.print(map[string]any{"servers": rows, "pruned": nonNil(pruned), "tools": st.Tools, "models": st.Models}); err != nil {
+		if err := a.print(map[string]any{"servers": rows, "pruned": pruned, "tools": st.Tools, "models": st.Models}); err != nil {
 			return err
 		}
 	} else {
@@ -291,7 +159,7 @@ func (a *app) showRelisted(rows []relisting, pruned []string, st index.Status) e
 // shownChanges is how many names of each kind are printed.
 const shownChanges = 10
 
-func (a *app) showChanges(rows []relisting, pruned []string, st index.Status) {
+func (a *cli) showChanges(rows []app.Relisting, pruned []string, st index.Status) {
 	a.say("")
 	for _, r := range rows {
 		if r.Error != "" && width(a.out) > 0 { // the table cuts it

@@ -26,8 +26,8 @@ const rootExample = `  tooldex demo                           see it work, nothi
   tooldex search "open a pull request"   find a tool
   tooldex serve                          serve clients on 127.0.0.1:7420/mcp`
 
-// app is what all subcommands share.
-type app struct {
+// cli is what all subcommands share.
+type cli struct {
 	in       io.Reader
 	out, err io.Writer // screens
 	raw      io.Writer // standard output as it is: protocols and files
@@ -36,7 +36,7 @@ type app struct {
 	verbose  bool // say which configuration is used, log what happens
 }
 
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use: "tooldex", Short: "Find the right tool among many MCP servers", Long: rootHelp, Example: rootExample,
 		SilenceErrors: true, SilenceUsage: true, Version: buildVersion(),
@@ -77,7 +77,7 @@ func orElse(n, otherwise int) int {
 }
 
 // addCommands adds every subcommand.
-func (a *app) addCommands(root *cobra.Command) {
+func (a *cli) addCommands(root *cobra.Command) {
 	root.AddCommand(
 		a.serve(), a.search(), a.similar(), a.tools(), a.call(), a.reindex(),
 		a.importCommand(), a.status(), a.doctor(), a.demo(), a.index(), a.embed(),
@@ -131,10 +131,10 @@ func suggestion(cmd *cobra.Command, typed string) string {
 }
 
 // asJSON tells whether the result is wanted as JSON.
-func (a *app) asJSON() bool { return a.json }
+func (a *cli) asJSON() bool { return a.json }
 
 // print writes v as indented JSON.
-func (a *app) print(v any) error {
+func (a *cli) print(v any) error {
 	enc := json.NewEncoder(a.out)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
@@ -142,11 +142,11 @@ func (a *app) print(v any) error {
 }
 
 // say writes a line of the result.
-func (a *app) say(format string, args ...any) {
+func (a *cli) say(format string, args ...any) {
 	fmt.Fprintf(a.out, format+"\n", args...)
 }
 
 // note writes a line beside the result.
-func (a *app) note(format string, args ...any) {
+func (a *cli) note(format string, args ...any) {
 	fmt.Fprintf(a.err, "tooldex: "+format+"\n", args...)
 }

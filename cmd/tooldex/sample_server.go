@@ -24,7 +24,7 @@ const sampleExample = `  tooldex sample-server --group text --group time
   tooldex sample-server --http 127.0.0.1:7421 --root ./shared
   tooldex sample-server --faults --discover exit`
 
-func (a *app) sampleServer() *cobra.Command {
+func (a *cli) sampleServer() *cobra.Command {
 	var o sample.Options
 	var addr string
 	cmd := &cobra.Command{
@@ -52,7 +52,7 @@ func (a *app) sampleServer() *cobra.Command {
 	return cmd
 }
 
-func (a *app) runSample(ctx context.Context, o sample.Options, addr string) error {
+func (a *cli) runSample(ctx context.Context, o sample.Options, addr string) error {
 	o.Version = buildVersion()
 	if o.Root == "" {
 		dir, err := os.MkdirTemp("", "tooldex-sample-")

@@ -110,7 +110,7 @@ func unseen(r rune) bool {
 }
 
 // flushed writes what the screens of a still hold.
-func (a *app) flushed() error {
+func (a *cli) flushed() error {
 	var errs []error
 	for _, w := range []io.Writer{a.out, a.err} {
 		if s, ok := w.(*screen); ok {

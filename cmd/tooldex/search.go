@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 const searchHelp = `Find tools by what they do, best first. The answer comes from the state folder;
@@ -61,7 +62,7 @@ type searchFlags struct {
 	hasMin       bool
 }
 
-func (a *app) search() *cobra.Command {
+func (a *cli) search() *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
 		Use: "search QUERY", Short: "Find tools by what they do", Long: searchHelp, Example: searchExample,
@@ -80,12 +81,9 @@ func (a *app) search() *cobra.Command {
 	must(cmd.RegisterFlagCompletionFunc("server", a.completeServers))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f.hasMin, f.hasLimit = cmd.Flags().Changed("min-score"), cmd.Flags().Changed("limit")
-		e, err := a.openEngine(cmd, engineOptions{optional: true})
-		if err != nil {
-			return err
-		}
-		defer e.close() // nothing was written
-		return a.runSearch(cmd.Context(), e, strings.Join(args, " "), &f)
+		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
+			return a.runSearch(ctx, e, strings.Join(args, " "), &f)
+		})
 	}
 	return cmd
 }
@@ -135,11 +133,8 @@ type found struct {
 	Hint string `json:"hint"`
 }
 
-func (a *app) runSearch(ctx context.Context, e *engine, query string, f *searchFlags) error {
-	if err := e.needTools(); err != nil {
-		return err
-	}
-	raw, err := e.metaCall(ctx, "search_tools", f.arguments(query))
+func (a *cli) runSearch(ctx context.Context, e *app.Engine, query string, f *searchFlags) error {
+	raw, err := metaCall(ctx, e, "search_tools", f.arguments(query))
 	if err != nil {
 		return err
 	}
@@ -147,7 +142,7 @@ func (a *app) runSearch(ctx context.Context, e *engine, query string, f *searchF
 	if err := json.Unmarshal(raw, &res); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	explained, err := e.explanations(ctx, query, f, &res)
+	explained, err := explanations(ctx, e, query, f, &res)
 	if err != nil {
 		return err
 	}
@@ -165,20 +160,7 @@ func (a *app) runSearch(ctx context.Context, e *engine, query string, f *searchF
 	return err
 }
 
-// needTools is an error while the catalog is empty.
-func (e *engine) needTools() error {
-	st := e.ix.Status()
-	switch {
-	case st.Tools+st.Hidden > 0:
-		return nil
-	case st.Problem != "":
-		return hint(fmt.Errorf("state folder %s: no tools can be read", e.cfg.State), "see \"tooldex doctor\"")
-	default:
-		return hint(fmt.Errorf("state folder %s: no tools are indexed yet", e.cfg.State), "list the tools of your servers with \"tooldex reindex\", or see \"tooldex demo\"")
-	}
-}
-
-func (a *app) showFound(query string, res *found, explained []explained) {
+func (a *cli) showFound(query string, res *found, explained []explained) {
 	g := &grid{head: []string{"score", "tool", "category", "description"}, numbers: []int{0}}
 	for _, t := range res.Tools {
 		score := fmt.Sprintf("%.4f", t.Score)
@@ -213,11 +195,11 @@ type explained struct {
 
 // explanations accounts for the rows, as --explain asks, and for the tool of
 // --expect, which is the last then. Nil when neither is given.
-func (e *engine) explanations(ctx context.Context, query string, f *searchFlags, res *found) ([]explained, error) {
+func explanations(ctx context.Context, e *app.Engine, query string, f *searchFlags, res *found) ([]explained, error) {
 	var out []explained
 	if f.explain {
 		for _, t := range res.Tools {
-			x, err := e.explain(ctx, query, f, t.ID)
+			x, err := explain(ctx, e, query, f, t.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -227,11 +209,11 @@ func (e *engine) explanations(ctx context.Context, query string, f *searchFlags,
 	if f.expect == "" {
 		return out, nil
 	}
-	hit, err := e.resolve(f.expect)
+	hit, err := resolve(e, f.expect)
 	if err != nil {
 		return nil, err
 	}
-	x, err := e.explain(ctx, query, f, hit.ID)
+	x, err := explain(ctx, e, query, f, hit.ID)
 	among := false
 	for _, t := range res.Tools {
 		among = among || t.ID == hit.ID
@@ -239,34 +221,34 @@ func (e *engine) explanations(ctx context.Context, query string, f *searchFlags,
 	return append(out, explained{hit.Tool.QualifiedName(), x, among}), err
 }
 
-func (e *engine) explain(ctx context.Context, query string, f *searchFlags, id string) (index.Explanation, error) {
+func explain(ctx context.Context, e *app.Engine, query string, f *searchFlags, id string) (index.Explanation, error) {
 	q := index.Query{
 		Text: query, Mode: index.Mode(f.mode), Limit: f.limit,
 		Filter: index.Filter{Servers: f.servers, Tags: f.tags, Categories: f.categories},
 	}
 	if q.Limit == 0 {
-		q.Limit = e.cfg.Meta.DefaultSearchLimit
+		q.Limit = e.Config.Meta.DefaultSearchLimit
 	}
 	if f.hasMin {
 		q.MinScore = &f.minScore
 	}
-	return e.ix.Explain(ctx, q, id)
+	return e.Index.Explain(ctx, q, id)
 }
 
 // resolve finds the one tool that name means.
-func (e *engine) resolve(name string) (index.Hit, error) {
-	hits := e.ix.Resolve(name, nil)
+func resolve(e *app.Engine, name string) (index.Hit, error) {
+	hits := e.Index.Resolve(name, nil)
 	switch len(hits) {
 	case 1:
 		return hits[0], nil
 	case 0:
 		server, _, _ := strings.Cut(name, "/")
-		if why := e.cfg.DisabledReason(server); why != "" {
-			return index.Hit{}, hint(fmt.Errorf("tool %q: server %s is disabled: %s", name, server, why), "mend mcpServers.%s in %s", server, e.cfg.Path)
+		if why := e.Config.DisabledReason(server); why != "" {
+			return index.Hit{}, hint(fmt.Errorf("tool %q: server %s is disabled: %s", name, server, why), "mend mcpServers.%s in %s", server, e.Config.Path)
 		}
 		err := fmt.Errorf("tool %q: not in the catalog", name)
 		var near []string
-		for _, h := range e.ix.Suggest(name, nil, 3) {
+		for _, h := range e.Index.Suggest(name, nil, 3) {
 			near = append(near, h.Tool.QualifiedName())
 		}
 		if len(near) > 0 {
@@ -281,7 +263,7 @@ func (e *engine) resolve(name string) (index.Hit, error) {
 	return index.Hit{}, hint(fmt.Errorf("tool %q: ambiguous: %s", name, strings.Join(names, ", ")), "give the name with its server, such as %s", names[0])
 }
 
-func (a *app) showExplained(indent string, x explained) {
+func (a *cli) showExplained(indent string, x explained) {
 	a.hang(indent, fmt.Sprintf("%s  %.4f  %s", x.Tool, x.Score, x.place()))
 	indent += "  "
 	if x.HasVector && x.Gamma+x.Lambda > 0 && x.Lambda < 1 {

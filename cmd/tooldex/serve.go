@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tooldex/tooldex/gateway"
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 const serveHelp = `Serve MCP clients: streamable HTTP on /mcp in every protocol version, with
@@ -25,7 +23,7 @@ const serveExample = `  tooldex serve
   tooldex serve --listen 127.0.0.1:7520 --log.level debug
   tooldex serve --stdio --config ~/.config/tooldex/tooldex.yaml`
 
-func (a *app) serve() *cobra.Command {
+func (a *cli) serve() *cobra.Command {
 	var stdio bool
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve MCP clients over HTTP or stdio", Long: serveHelp, Example: serveExample,
@@ -45,23 +43,15 @@ func (a *app) serve() *cobra.Command {
 	return cmd
 }
 
-// tune sets the collector anew: after load the heap hardly changes, and a
-// changed catalog moves the limit.
-func tune(_ string, d index.Diff, err error) {
-	if err == nil && len(d.Added)+len(d.Changed)+len(d.Removed) > 0 {
-		gateway.TuneGC()
-	}
-}
-
-// servingEngine are the options of an engine that serves.
-var servingEngine = engineOptions{online: true, serving: true, listed: tune}
+// serving are the options of an engine that serves.
+var serving = app.Options{Online: true, Serving: true}
 
 // goOnAtHangup keeps serving when the terminal that started it has gone.
-func (a *app) goOnAtHangup(say func(msg string, args ...any)) {
+func (a *cli) goOnAtHangup(say func(msg string, args ...any)) {
 	a.signals.onHangup(func() { say("SIGHUP: serving goes on; restart to read the configuration again") })
 }
 
-func (a *app) serveHTTP(cmd *cobra.Command) error {
+func (a *cli) serveHTTP(cmd *cobra.Command) error {
 	a.goOnAtHangup(a.note)
 	cfg, err := a.loadConfig(cmd, false)
 	if err != nil {
@@ -71,32 +61,32 @@ func (a *app) serveHTTP(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.engineFor(cmd, cfg, servingEngine)
+	e, err := a.open(cmd, cfg, serving, false)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	a.goOnAtHangup(e.log.Info)
-	gateway.TuneGC()
-	a.note("serving %s of %s on http://%s/mcp", plural(e.ix.Status().Tools, "tool"), plural(len(cfg.Servers), "server"), ln.Addr())
-	if len(cfg.Servers)+len(brokenNames(cfg)) == 0 {
+	a.goOnAtHangup(a.logger(cmd, cfg, true, false).Info)
+	a.note("serving %s of %s on http://%s/mcp", plural(e.Index.Status().Tools, "tool"), plural(len(cfg.Servers), "server"), ln.Addr())
+	if len(cfg.Servers)+len(cfg.Broken()) == 0 {
 		a.note("warning: %s names no server; \"tooldex import --write\" takes over those of your clients", cfg.Path)
 	}
-	err = e.running(cmd.Context(), func(ctx context.Context) error { return e.gw.Serve(ctx, ln) })
-	return errors.Join(err, e.close())
+	return errors.Join(e.Serve(cmd.Context(), ln), e.Close())
 }
 
-func (a *app) serveStdio(cmd *cobra.Command) error {
+func (a *cli) serveStdio(cmd *cobra.Command) error {
 	a.goOnAtHangup(a.note)
-	e, err := a.openEngine(cmd, servingEngine)
+	cfg, err := a.loadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
-	a.goOnAtHangup(e.log.Info)
+	e, err := a.open(cmd, cfg, serving, false)
+	if err != nil {
+		return err
+	}
+	a.goOnAtHangup(a.logger(cmd, cfg, true, false).Info)
 	in, ok := a.in.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(a.in)
 	}
-	gateway.TuneGC()
-	err = e.running(cmd.Context(), func(ctx context.Context) error { return e.gw.ServeStdio(ctx, in, a.raw) })
-	return errors.Join(err, e.close())
+	return errors.Join(e.ServeStdio(cmd.Context(), in, a.raw), e.Close())
 }

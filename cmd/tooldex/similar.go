@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 const similarHelp = `Show the tools most like a given one, with what they share. Copies of the same
@@ -13,7 +16,7 @@ tool on several servers are one row. The answer comes from the state folder.`
 const similarExample = `  tooldex similar files/read_text_file
   tooldex similar read_text_file --limit 3 --json`
 
-func (a *app) similar() *cobra.Command {
+func (a *cli) similar() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "similar TOOL", Short: "Show the tools most like one", Long: similarHelp, Example: similarExample,
@@ -21,32 +24,22 @@ func (a *app) similar() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "most rows to show (default 5)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		e, err := a.openEngine(cmd, engineOptions{optional: true})
-		if err != nil {
-			return err
-		}
-		defer e.close() // nothing was written
-		if err := e.needTools(); err != nil {
-			return err
-		}
 		arguments := map[string]any{"tool_name": args[0]}
 		if cmd.Flags().Changed("limit") {
 			arguments["limit"] = limit
 		}
-		raw, err := e.metaCall(cmd.Context(), "get_similar_tools", arguments)
-		if err != nil {
-			return err
-		}
-		if a.json {
-			a.say("%s", raw)
-			return nil
-		}
-		return a.showSimilar(raw)
+		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
+			raw, err := metaCall(ctx, e, "get_similar_tools", arguments)
+			if err != nil || a.json {
+				return a.sayRaw(raw, err)
+			}
+			return a.showSimilar(raw)
+		})
 	}
 	return cmd
 }
 
-func (a *app) showSimilar(raw json.RawMessage) error {
+func (a *cli) showSimilar(raw json.RawMessage) error {
 	var res struct {
 		Tools []struct {
 			Name       string  `json:"name"`

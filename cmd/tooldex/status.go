@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/index"
-	"github.com/tooldex/tooldex/internal/config"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 const statusHelp = `Show the configuration, the state folder, what is stored of each server, the
@@ -23,73 +20,29 @@ is started; "tooldex doctor" does that.`
 const statusExample = `  tooldex status
   tooldex status --json`
 
-func (a *app) status() *cobra.Command {
+func (a *cli) status() *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show what is configured and stored", Long: statusHelp, Example: statusExample, Args: cobra.NoArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		e, err := a.openEngine(cmd, engineOptions{optional: true, reports: true})
+		cfg, err := a.loadConfig(cmd, true)
 		if err != nil {
 			return err
 		}
-		defer e.close() // nothing was written
-		r := statusReport{
-			Version: buildVersion(), Config: e.cfg.Path, Disabled: append([]config.Disabled{}, e.cfg.Disabled...), Unbuilt: e.cfg.Unbuilt,
-			Index: e.ix.Status(), Embedding: e.cfg.Embedding.Provider, Listen: e.cfg.Listen,
-			Serving: serving(cmd.Context(), e.cfg.Listen),
+		e, err := a.open(cmd, cfg, app.Options{}, true)
+		if err != nil {
+			return err
 		}
-		for _, s := range e.cfg.Servers {
-			r.Configured = append(r.Configured, s.Spec.Name)
-		}
+		defer e.Close() // nothing was written
+		st := e.Status(cmd.Context(), buildVersion())
 		if a.json {
-			return a.print(r)
+			return a.print(st)
 		}
-		a.showStatus(&r)
+		a.showStatus(&st)
 		return nil
 	}
 	return cmd
 }
 
-// statusReport is everything that status tells.
-type statusReport struct {
-	Version    string            `json:"version"`
-	Config     string            `json:"config"`
-	Configured []string          `json:"configured"`
-	Disabled   []config.Disabled `json:"disabled"`
-	Unbuilt    []string          `json:"unbuilt,omitempty"`
-	Embedding  string            `json:"embedding"`
-	Listen     string            `json:"listen"`
-	Serving    *readyAnswer      `json:"serving"`
-	Index      index.Status      `json:"index"`
-}
-
-// readyAnswer is what a serving tooldex says on /readyz.
-type readyAnswer struct {
-	Ready   bool           `json:"ready"`
-	Tools   int            `json:"tools"`
-	Problem string         `json:"problem,omitempty"`
-	Servers map[string]int `json:"servers,omitempty"`
-}
-
-// serving asks whether a tooldex answers on listen; nil if none does.
-func serving(ctx context.Context, listen string) *readyAnswer {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listen+"/readyz", nil)
-	if err != nil {
-		return nil
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil
-	}
-	defer res.Body.Close()
-	var r readyAnswer
-	if json.NewDecoder(res.Body).Decode(&r) != nil {
-		return nil // another program
-	}
-	return &r
-}
-
-func (a *app) showStatus(r *statusReport) {
+func (a *cli) showStatus(r *app.Status) {
 	line := func(name, format string, args ...any) {
 		a.hang(fmt.Sprintf("%-14s ", name), fmt.Sprintf(format, args...))
 	}
@@ -143,7 +96,7 @@ func states(count map[string]int) string {
 	return orDefault(strings.Join(out, ", "), "none")
 }
 
-func (a *app) showServers(r *statusReport) {
+func (a *cli) showServers(r *app.Status) {
 	g := &grid{head: []string{"server", "tools", "hidden", "listed", "note"}, numbers: []int{1, 2}}
 	stored := map[string]bool{}
 	for _, s := range r.Index.Servers {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 const toolsHelp = `List the tools of the state folder, show one of them, or count them by category.
@@ -31,7 +32,7 @@ const showExample = `  tooldex tools show files/read_text_file
   tooldex tools show convert_units --json
   tooldex tools show files/move_file --raw`
 
-func (a *app) tools() *cobra.Command {
+func (a *cli) tools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tools", Short: "List tools, or show one", Long: toolsHelp,
 		Example: "  tooldex tools list\n  tooldex tools show files/read_text_file\n  tooldex tools categories",
@@ -47,20 +48,7 @@ func (a *app) tools() *cobra.Command {
 	return cmd
 }
 
-// offline runs f over the state folder's catalog, which must hold tools.
-func (a *app) offline(cmd *cobra.Command, f func(ctx context.Context, e *engine) error) error {
-	e, err := a.openEngine(cmd, engineOptions{optional: true})
-	if err != nil {
-		return err
-	}
-	defer e.close() // nothing was written
-	if err := e.needTools(); err != nil {
-		return err
-	}
-	return f(cmd.Context(), e)
-}
-
-func (a *app) toolsList() *cobra.Command {
+func (a *cli) toolsList() *cobra.Command {
 	var f filterFlags
 	var page, size int
 	var sort string
@@ -84,8 +72,8 @@ func (a *app) toolsList() *cobra.Command {
 		if filters := f.filters(); filters != nil {
 			args["filters"] = filters
 		}
-		return a.offline(cmd, func(ctx context.Context, e *engine) error {
-			raw, err := e.metaCall(ctx, "list_tools", args)
+		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
+			raw, err := metaCall(ctx, e, "list_tools", args)
 			if err != nil || a.json {
 				return a.sayRaw(raw, err)
 			}
@@ -96,14 +84,14 @@ func (a *app) toolsList() *cobra.Command {
 }
 
 // sayRaw prints a meta-tool's object as it is.
-func (a *app) sayRaw(raw json.RawMessage, err error) error {
+func (a *cli) sayRaw(raw json.RawMessage, err error) error {
 	if err == nil {
 		a.say("%s", raw)
 	}
 	return err
 }
 
-func (a *app) showList(raw json.RawMessage) error {
+func (a *cli) showList(raw json.RawMessage) error {
 	var res struct {
 		found
 		Pagination struct {
@@ -133,13 +121,13 @@ func (a *app) showList(raw json.RawMessage) error {
 	return nil
 }
 
-func (a *app) toolsCategories() *cobra.Command {
+func (a *cli) toolsCategories() *cobra.Command {
 	return &cobra.Command{
 		Use: "categories", Short: "Count tools by category, tag and server", Args: cobra.NoArgs,
 		Example: "  tooldex tools categories\n  tooldex tools categories --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.offline(cmd, func(ctx context.Context, e *engine) error {
-				raw, err := e.metaCall(ctx, "get_tool_categories", map[string]any{"include_servers": true})
+			return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
+				raw, err := metaCall(ctx, e, "get_tool_categories", map[string]any{"include_servers": true})
 				if err != nil || a.json {
 					return a.sayRaw(raw, err)
 				}
@@ -149,7 +137,7 @@ func (a *app) toolsCategories() *cobra.Command {
 	}
 }
 
-func (a *app) showCategories(raw json.RawMessage) error {
+func (a *cli) showCategories(raw json.RawMessage) error {
 	type count struct {
 		Name        string `json:"name"`
 		Count       int    `json:"count"`
@@ -178,7 +166,7 @@ func (a *app) showCategories(raw json.RawMessage) error {
 	return nil
 }
 
-func (a *app) toolsShow() *cobra.Command {
+func (a *cli) toolsShow() *cobra.Command {
 	var raw bool
 	cmd := &cobra.Command{
 		Use: "show TOOL", Short: "Show everything known of one tool", Long: showHelp, Example: showExample,
@@ -186,8 +174,8 @@ func (a *app) toolsShow() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the tool object as the server sent it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.offline(cmd, func(ctx context.Context, e *engine) error {
-			object, err := e.metaCall(ctx, "describe_tool", map[string]any{
+		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
+			object, err := metaCall(ctx, e, "describe_tool", map[string]any{
 				"tool_name": args[0], "include_examples": true, "include_metrics": true, "include_similar": true,
 			})
 			if err != nil || a.json && !raw {
@@ -226,12 +214,12 @@ type described struct {
 	} `json:"metrics"`
 }
 
-func (a *app) showTool(e *engine, object json.RawMessage, rawOnly bool) error {
+func (a *cli) showTool(e *app.Engine, object json.RawMessage, rawOnly bool) error {
 	var d described
 	if err := json.Unmarshal(object, &d); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	raw, err := e.ix.Raw(d.ID)
+	raw, err := e.Index.Raw(d.ID)
 	if err != nil {
 		return err
 	}
@@ -264,7 +252,7 @@ func (a *app) showTool(e *engine, object json.RawMessage, rawOnly bool) error {
 	return nil
 }
 
-func (a *app) showHead(d *described, original *index.Tool) {
+func (a *cli) showHead(d *described, original *index.Tool) {
 	title := d.Qualified
 	if d.Title != "" {
 		title += " – " + d.Title
@@ -338,7 +326,7 @@ type parameter struct {
 }
 
 // showParameters lists the properties of a schema, required ones first.
-func (a *app) showParameters(title string, schema json.RawMessage) {
+func (a *cli) showParameters(title string, schema json.RawMessage) {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 		Required   []string                   `json:"required"`

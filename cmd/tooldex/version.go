@@ -36,7 +36,7 @@ func versionLine() string {
 	return fmt.Sprintf("tooldex %s %s %s/%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-func (a *app) version() *cobra.Command {
+func (a *cli) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Example: "  tooldex version\n  tooldex version --json",

@@ -44,6 +44,26 @@ func (c *Config) DisabledReason(server string) string {
 	return ""
 }
 
+// Names are the servers that run, in order.
+func (c *Config) Names() []string {
+	var names []string
+	for _, s := range c.Servers {
+		names = append(names, s.Spec.Name)
+	}
+	return names
+}
+
+// Broken are the servers that a mistake in their entry disables, in order.
+func (c *Config) Broken() []string {
+	var names []string
+	for _, d := range c.Disabled {
+		if d.Reason != "" {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
 // Log says what is logged and how.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error

@@ -1,0 +1,247 @@
+// Package app makes a running engine from a configuration: the embedder, the
+// index over the state folder, the gateway over both, and the servers.
+//
+// [Open] reads the catalog of the state folder and starts nothing, which is
+// all that searching needs. With [Options.Online] the servers are known too;
+// they run during [Engine.Run], so that none outlives the work it was started
+// for. An [Engine] is closed once, after Run has returned.
+//
+// Errors of Open wrap one of this package's, by which a caller says what to do
+// about them.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/config"
+)
+
+// What keeps an engine from working, in errors that wrap these.
+var (
+	// ErrEmbedding reports an embedder that cannot be made as configured.
+	ErrEmbedding = errors.New("embedding")
+	// ErrParams reports a file of ranking parameters that cannot be used.
+	ErrParams = errors.New("index.params")
+	// ErrState reports a state folder that cannot be opened.
+	ErrState = errors.New("state folder")
+	// ErrNoTools reports a catalog without tools.
+	ErrNoTools = errors.New("no tools are indexed yet")
+	// ErrUnreadable reports a catalog whose tools are lost.
+	ErrUnreadable = errors.New("no tools can be read")
+)
+
+// relistTimeout bounds a listing that nobody waits for.
+const relistTimeout = 2 * time.Minute
+
+// Options say what of an engine is needed. The zero value searches.
+type Options struct {
+	Version string       // of this program
+	Logger  *slog.Logger // nil discards
+	Online  bool         // with the servers; they run during Run
+	Serving bool         // for long: the index logs, lost tools are listed again, the collector is tuned
+	Servers []string     // only these servers; nil means all
+}
+
+// An Engine is a catalog that can be searched and, when it is online, tools
+// that can be run. It is safe for concurrent use.
+type Engine struct {
+	Config  *config.Config
+	Index   *index.Index
+	Gateway *gateway.Gateway
+	Servers *upstream.Set // nil unless Options.Online
+
+	log           *slog.Logger
+	listings      *listings // of the servers, while they run
+	closeEmbedder func() error
+
+	closing   context.Context // done when Close is called
+	stop      context.CancelFunc
+	relisting sync.WaitGroup // what Close waits for
+}
+
+// Open opens what o asks for of the state folder that cfg names.
+func Open(cfg *config.Config, o Options) (*Engine, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{Config: cfg, log: o.Logger}
+	e.closing, e.stop = context.WithCancel(context.Background())
+	if err := e.open(o); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if o.Serving {
+		e.warn()
+	}
+	return e, nil
+}
+
+func (e *Engine) open(o Options) error {
+	emb, closeEmbedder, err := OpenEmbedder(e.Config)
+	if err != nil {
+		return err
+	}
+	e.closeEmbedder = closeEmbedder
+	fallback, err := openFallback(e.Config)
+	if err != nil {
+		return err
+	}
+	params, err := ReadParams(e.Config.Index.Params)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrParams, err)
+	}
+	var calls gateway.Caller // stays nil offline: a nil *Set in it would not be
+	if o.Online {
+		e.listings = newListings(o.Serving)
+		if e.Servers, err = e.newSet(o); err != nil {
+			return err
+		}
+		calls = e.Servers
+	}
+	options := index.Options{
+		Embedder: emb, Fallback: fallback, Sources: sources(e.Config), Params: params,
+		HNSWThreshold: hnswThreshold(e.Config.Index.HNSWThreshold), Offline: !o.Online,
+	}
+	if o.Serving { // a short command tells what is in the index's Status
+		options.Logger, options.Relist = e.log, e.relist
+	}
+	if e.Index, err = index.Open(e.Config.State, options); err != nil {
+		return fmt.Errorf("open %w %s: %w", ErrState, e.Config.State, err)
+	}
+	e.Gateway = gateway.New(e.Index, calls, e.gatewayOptions(o.Version))
+	return nil
+}
+
+// warn logs what of the configuration does not do what it seems to say.
+func (e *Engine) warn() {
+	for _, name := range e.Config.Broken() {
+		e.log.Warn("server disabled", "server", name, "reason", e.Config.DisabledReason(name))
+	}
+	if len(e.Config.Unbuilt) > 0 {
+		e.log.Warn("these settings do nothing yet", "settings", join(e.Config.Unbuilt), "file", e.Config.Path)
+	}
+	if len(e.Config.Foreign) > 0 {
+		e.log.Info("settings of other clients mean nothing here", "settings", join(e.Config.Foreign), "file", e.Config.Path)
+	}
+}
+
+// newSet makes the set of the servers, those with a mistake in their entries
+// among them, so that their calls say why.
+func (e *Engine) newSet(o Options) (*upstream.Set, error) {
+	specs := specs(e.Config)
+	if o.Servers != nil {
+		specs = slices.DeleteFunc(specs, func(sp upstream.Spec) bool { return !slices.Contains(o.Servers, sp.Name) })
+	}
+	var memory upstream.Memory // none for a catalog in memory, which has no folder
+	if e.Config.State != "" {
+		memory = &eraFile{path: filepath.Join(e.Config.State, "eras.json"), log: e.log}
+	}
+	return upstream.NewSet(specs, upstream.Options{
+		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, Memory: memory, OnList: e.listed,
+	})
+}
+
+// listed stores what a server listed.
+func (e *Engine) listed(ctx context.Context, server string, l upstream.Listing) {
+	diff, err := e.Gateway.Sync(ctx, server, l)
+	if err != nil {
+		e.log.Error("catalog not updated", "server", server, "error", err)
+	}
+	e.listings.add(server, diff, err)
+}
+
+// relist has a server list its tools again, in the background.
+func (e *Engine) relist(server string) {
+	e.relisting.Go(func() {
+		ctx, cancel := context.WithTimeout(e.closing, relistTimeout)
+		defer cancel()
+		if _, err := e.Servers.Refresh(ctx, server); err != nil && e.closing.Err() == nil {
+			e.log.Warn("a server whose tools are lost could not be listed", "server", server, "error", err)
+		}
+	})
+}
+
+// Run runs the servers while f does. It returns when all have stopped. The
+// servers do not stop with ctx but after f, which may have calls to end.
+func (e *Engine) Run(ctx context.Context, f func(context.Context) error) error {
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- e.Servers.Run(serving) }()
+	err := f(ctx)
+	stop()
+	return errors.Join(err, <-done)
+}
+
+// Serve runs the servers and answers clients on ln until ctx ends.
+func (e *Engine) Serve(ctx context.Context, ln net.Listener) error {
+	gateway.TuneGC()
+	return e.Run(ctx, func(ctx context.Context) error { return e.Gateway.Serve(ctx, ln) })
+}
+
+// ServeStdio runs the servers and answers one client over in and out.
+func (e *Engine) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
+	gateway.TuneGC()
+	return e.Run(ctx, func(ctx context.Context) error { return e.Gateway.ServeStdio(ctx, in, out) })
+}
+
+// NeedTools is an error while the catalog is empty.
+func (e *Engine) NeedTools() error {
+	st := e.Index.Status()
+	switch {
+	case st.Tools+st.Hidden > 0:
+		return nil
+	case st.Problem != "":
+		return fmt.Errorf("state folder %s: %w", e.Config.State, ErrUnreadable)
+	}
+	return fmt.Errorf("state folder %s: %w", e.Config.State, ErrNoTools)
+}
+
+// Tools are all tools of the catalog, each with its raw object.
+func (e *Engine) Tools() ([]index.Tool, error) {
+	hits, _ := e.Index.List(index.Listing{})
+	tools := make([]index.Tool, len(hits))
+	for i, h := range hits {
+		raw, err := e.Index.Raw(h.ID)
+		if err != nil {
+			return nil, fmt.Errorf("read catalog %s: tool %s: %w", e.Config.State, h.Tool.QualifiedName(), err)
+		}
+		tools[i] = h.Tool
+		tools[i].Raw = raw
+	}
+	return tools, nil
+}
+
+// Prune forgets the stored servers that the configuration does not name and
+// returns their names. Disabled ones are named.
+func (e *Engine) Prune(ctx context.Context) ([]string, error) {
+	var keep []string
+	for _, d := range e.Config.Disabled {
+		keep = append(keep, d.Name)
+	}
+	return e.Index.Prune(ctx, keep...)
+}
+
+// Close writes what is pending and ends all background work.
+func (e *Engine) Close() error {
+	e.stop()
+	var errs []error
+	if e.Index != nil {
+		errs = append(errs, e.Index.Close())
+	}
+	e.relisting.Wait() // the index asks for no more of them
+	if e.closeEmbedder != nil {
+		errs = append(errs, e.closeEmbedder())
+	}
+	return errors.Join(errs...)
+}

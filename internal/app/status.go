@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/config"
+)
+
+// A Status is what is configured, what is stored, and who serves it.
+type Status struct {
+	Version    string            `json:"version"`
+	Config     string            `json:"config"`
+	Configured []string          `json:"configured"`
+	Disabled   []config.Disabled `json:"disabled"`
+	Unbuilt    []string          `json:"unbuilt,omitempty"`
+	Embedding  string            `json:"embedding"`
+	Listen     string            `json:"listen"`
+	Serving    *Ready            `json:"serving"` // nil when nobody does
+	Index      index.Status      `json:"index"`
+}
+
+// Ready is what a serving tooldex says on /readyz.
+type Ready struct {
+	Ready   bool           `json:"ready"`
+	Tools   int            `json:"tools"`
+	Problem string         `json:"problem,omitempty"`
+	Servers map[string]int `json:"servers,omitempty"` // how many, by state
+}
+
+// Status describes the engine and asks who serves on the configured address.
+func (e *Engine) Status(ctx context.Context, version string) Status {
+	return Status{
+		Version: version, Config: e.Config.Path, Configured: e.Config.Names(),
+		Disabled: append([]config.Disabled{}, e.Config.Disabled...), Unbuilt: e.Config.Unbuilt,
+		Index: e.Index.Status(), Embedding: e.Config.Embedding.Provider, Listen: e.Config.Listen,
+		Serving: Serving(ctx, e.Config.Listen),
+	}
+}
+
+// Serving asks whether a tooldex answers on addr; nil if none does.
+func Serving(ctx context.Context, addr string) *Ready {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return nil
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer res.Body.Close()
+	var r Ready
+	if json.NewDecoder(res.Body).Decode(&r) != nil {
+		return nil // another program
+	}
+	return &r
+}

@@ -1,0 +1,106 @@
+package app
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/config"
+)
+
+// specs are the servers to run, and those that a mistake disables.
+func specs(cfg *config.Config) []upstream.Spec {
+	var out []upstream.Spec
+	for _, s := range cfg.Servers {
+		out = append(out, s.Spec)
+	}
+	for _, name := range cfg.Broken() {
+		out = append(out, upstream.Spec{Name: name, Disabled: cfg.DisabledReason(name)})
+	}
+	return out
+}
+
+// sources identifies the connection of each configured server; nil without a
+// configuration, which shows whatever the folder holds.
+func sources(cfg *config.Config) map[string]string {
+	if cfg.Path == "" {
+		return nil
+	}
+	out := map[string]string{}
+	for _, s := range cfg.Servers {
+		out[s.Spec.Name] = s.Spec.Source()
+	}
+	return out
+}
+
+// hnswThreshold translates the configuration's number (0 always, negative the
+// default) to the index's (negative always, 0 the default).
+func hnswThreshold(configured int) int {
+	switch {
+	case configured < 0:
+		return 0
+	case configured == 0:
+		return -1
+	}
+	return configured
+}
+
+func (e *Engine) gatewayOptions(version string) gateway.Options {
+	x, m := e.Config.Execution, e.Config.Meta
+	o := gateway.Options{
+		Version:      version,
+		DefaultLimit: m.DefaultSearchLimit, MaxLimit: m.MaxSearchLimit,
+		MetricsInSearch: m.IncludeMetricsInSearch,
+		Timeout:         x.Timeout, MaxTimeout: x.MaxTimeout, Retries: x.RetryAttempts,
+		SkipValidation: !x.ValidateArguments, LogCalls: x.LogAllExecutions, Off: turnedOff(m),
+		Servers: map[string]gateway.Server{}, Logger: e.log,
+	}
+	if e.Servers != nil {
+		o.Status = e.Servers.Status
+	}
+	for _, s := range e.Config.Servers {
+		o.Servers[s.Spec.Name] = operatorWords(s)
+	}
+	for _, d := range e.Config.Disabled {
+		o.Servers[d.Name] = gateway.Server{Disabled: d.Reason}
+	}
+	return o
+}
+
+// turnedOff names the meta-tools that the operator does not want, with the
+// setting that says so.
+func turnedOff(m config.Meta) map[string]string {
+	off := map[string]string{}
+	if !m.EnableCategories {
+		off["get_tool_categories"] = "meta_config.enable_categories"
+	}
+	if !m.EnableSimilarTools {
+		off["get_similar_tools"] = "meta_config.enable_similar_tools"
+	}
+	return off
+}
+
+// operatorWords is what the configuration says of a server and its tools.
+func operatorWords(s config.Server) gateway.Server {
+	out := gateway.Server{
+		Description: s.Description, Tags: s.Tags, Category: s.Category, Visibility: s.Visibility, Teams: s.Teams,
+		Phrases: s.Phrases, Hidden: s.Hidden, Trusted: s.Trusted, Timeout: s.Spec.Timeout,
+		Tools: map[string]gateway.Override{},
+	}
+	for name, t := range s.Tools {
+		o := gateway.Override{Description: t.Description, Tags: t.Tags, Category: t.Category, Phrases: t.Phrases, Hidden: t.Hidden}
+		for _, x := range t.Examples {
+			args, err := json.Marshal(x.Arguments)
+			if err != nil || x.Arguments == nil {
+				args = json.RawMessage("{}") // YAML maps with text keys always encode
+			}
+			o.Examples = append(o.Examples, index.Example{Description: x.Description, Arguments: args})
+		}
+		out.Tools[name] = o
+	}
+	return out
+}
+
+func join(names []string) string { return strings.Join(names, " ") }
