@@ -10,9 +10,12 @@ import (
 	"github.com/tooldex/tooldex/index/analysis"
 )
 
-// parallelFrom is the number of documents from which pattern filters are
-// split over goroutines; below, waking them costs as much as it saves.
-const parallelFrom = 2000
+const (
+	// parallelFrom is the number of documents from which a pattern is matched
+	// by several goroutines; below, waking them costs as much as it saves.
+	parallelFrom = 2000
+	maxParallel  = 4 // other searches want the cores too
+)
 
 // empty says whether the filter allows everything.
 func (f *Filter) empty() bool {
@@ -55,19 +58,14 @@ func (s *snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
 	return set, int(set.Count())
 }
 
-// keepMatching applies the patterns, last and in parallel: they are the dear
-// ones.
+// keepMatching applies the texts, last: they are the dear ones.
 func (s *snapshot) keepMatching(set *bitset.BitSet, f *Filter) {
-	if f.NamePattern != nil {
-		s.keepParallel(set, func() func(uint) bool {
-			a := newAutomaton(f.NamePattern)
-			return func(doc uint) bool { return a.match(s.names.of(doc)) }
-		})
-	}
 	if f.DescriptionContains != "" {
-		descriptions, n := s.descriptions(), newNeedle(analysis.Fold(f.DescriptionContains))
-		contains := func(doc uint) bool { return descriptions.contains(doc, n) }
-		s.keepParallel(set, func() func(uint) bool { return contains })
+		descriptions, text := s.descriptions(), analysis.Fold(f.DescriptionContains)
+		s.keep(set, func(doc uint) bool { return strings.Contains(descriptions[doc], text) })
+	}
+	if f.NamePattern != nil {
+		s.keepParallel(set, func(doc uint) bool { return f.NamePattern.MatchString(s.docs[doc].tool.Name) })
 	}
 }
 
@@ -102,18 +100,18 @@ func (s *snapshot) keepRange(set *bitset.BitSet, from, to uint, ok func(doc uint
 }
 
 // keepParallel is keep over parts of whole words of the bitmap, so that no two
-// goroutines write the same one. Each calls maker for a function of its own.
-func (s *snapshot) keepParallel(set *bitset.BitSet, maker func() func(doc uint) bool) {
+// goroutines write the same one.
+func (s *snapshot) keepParallel(set *bitset.BitSet, ok func(doc uint) bool) {
 	n := uint(len(s.docs))
-	parts := uint(min(4, runtime.GOMAXPROCS(0)))
+	parts := uint(min(maxParallel, runtime.GOMAXPROCS(0)))
 	if n < parallelFrom || parts < 2 {
-		s.keep(set, maker())
+		s.keep(set, ok)
 		return
 	}
 	size := (n/parts/64 + 1) * 64
 	var wg sync.WaitGroup
 	for from := uint(0); from < n; from += size {
-		wg.Go(func() { s.keepRange(set, from, min(from+size, n), maker()) })
+		wg.Go(func() { s.keepRange(set, from, min(from+size, n), ok) })
 	}
 	wg.Wait()
 }

@@ -2,8 +2,6 @@ package index
 
 import (
 	"cmp"
-	"hash/maphash"
-	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -345,48 +343,22 @@ func (g *guess) distance(b []rune) int {
 	return g.row[len(b)]
 }
 
-// A nameTable finds documents by bare name: a hash table whose chains are
-// numbers, which costs the collector nothing.
+// A nameTable finds documents by bare name.
 type nameTable struct {
-	*strip
-	heads []uint32 // 1 + the first document of a chain, by hash; 0 for none
-	next  []uint32 // 1 + the next document of its chain, by document
+	docs map[string][]uint32
 
 	longest, longestServer int // in bytes
 }
 
-var nameSeed = maphash.MakeSeed()
-
 func newNameTable(docs []*document) *nameTable {
-	t := &nameTable{
-		strip: newStrip(len(docs), 32*len(docs)),
-		heads: make([]uint32, 1<<bits.Len(uint(len(docs)))),
-		next:  make([]uint32, len(docs)),
-	}
-	for _, d := range docs {
-		t.text = append(t.text, d.tool.Name...)
-		t.end()
+	t := &nameTable{docs: make(map[string][]uint32, len(docs))}
+	for i, d := range docs {
+		t.docs[d.tool.Name] = append(t.docs[d.tool.Name], uint32(i))
 		t.longest = max(t.longest, len(d.tool.Name))
 		t.longestServer = max(t.longestServer, len(d.tool.Server))
-	}
-	t.seal()
-	for i := len(docs) - 1; i >= 0; i-- { // chains in order of documents
-		h := t.chain(maphash.Bytes(nameSeed, t.of(uint(i))))
-		t.next[i] = *h
-		*h = uint32(i) + 1
 	}
 	return t
 }
 
-// chain is the head of the chain of a hash.
-func (t *nameTable) chain(hash uint64) *uint32 { return &t.heads[hash&uint64(len(t.heads)-1)] }
-
 // find returns the documents of a bare name, in order.
-func (t *nameTable) find(name string) (docs []uint32) {
-	for i := *t.chain(maphash.String(nameSeed, name)); i > 0; i = t.next[i-1] {
-		if string(t.of(uint(i-1))) == name {
-			docs = append(docs, i-1)
-		}
-	}
-	return docs
-}
+func (t *nameTable) find(name string) []uint32 { return t.docs[name] }

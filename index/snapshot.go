@@ -9,6 +9,7 @@ import (
 
 	"github.com/bits-and-blooms/bitset"
 
+	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
 )
 
@@ -37,7 +38,7 @@ type snapshot struct {
 // onDemand is what is made of the documents when it is first asked for.
 type onDemand struct {
 	byName       func() []uint32 // documents in order of name, then qualified name
-	descriptions func() *strip   // folded
+	descriptions func() []string // folded
 	facets       [facets]func() *grouping
 }
 
@@ -46,7 +47,7 @@ type onDemand struct {
 // not keep the first one.
 func newOnDemand(docs []*document) (o onDemand) {
 	o.byName = sync.OnceValue(func() []uint32 { return sortNames(docs) })
-	o.descriptions = sync.OnceValue(func() *strip { return foldDescriptions(docs) })
+	o.descriptions = sync.OnceValue(func() []string { return foldDescriptions(docs) })
 	for f := range o.facets {
 		o.facets[f] = sync.OnceValue(func() *grouping { return groupBy(docs, facet(f)) })
 	}
@@ -163,6 +164,15 @@ func lexicalParams(p Params) bm25.Params {
 	for f, name := range fieldNames {
 		out.Weight[f] = p.Fields[name].Weight
 		out.B[f] = p.Fields[name].B
+	}
+	return out
+}
+
+// foldDescriptions are the descriptions as DescriptionContains compares them.
+func foldDescriptions(docs []*document) []string {
+	out := make([]string, len(docs))
+	for i, d := range docs {
+		out[i] = analysis.Fold(d.tool.Description)
 	}
 	return out
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
 )
 
@@ -19,50 +18,6 @@ func lettersOf(r *rand.Rand, letters string, most int) string {
 		out[i] = runes[r.IntN(len(runes))]
 	}
 	return string(out)
-}
-
-// Texts lie side by side: what begins in one and ends in the next is in none.
-func TestStripContainsAsStrings(t *testing.T) {
-	r := rand.New(rand.NewPCG(21, 22))
-	for range 300 {
-		docs := make([]*document, 1+r.IntN(20))
-		for i := range docs {
-			docs[i] = &document{tool: Tool{Description: lettersOf(r, "aab é", 60)}}
-		}
-		s := foldDescriptions(docs)
-		for range 30 {
-			text := lettersOf(r, "aab é", 1+r.IntN(24))
-			if r.IntN(2) == 0 {
-				d := docs[r.IntN(len(docs))].tool.Description
-				text = d[min(r.IntN(20), len(d)):]
-			}
-			n := newNeedle(text)
-			for i, d := range docs {
-				if got, want := s.contains(uint(i), n), strings.Contains(d.tool.Description, text); got != want {
-					t.Fatalf("%q in %q: got %v, want %v", text, d.tool.Description, got, want)
-				}
-			}
-		}
-	}
-}
-
-func TestFoldDescriptionsAsFold(t *testing.T) {
-	r := rand.New(rand.NewPCG(23, 24))
-	var ascii strings.Builder
-	for c := range 128 {
-		ascii.WriteByte(byte(c))
-	}
-	docs := []*document{{}, {tool: Tool{Description: ascii.String()}}, {tool: Tool{Description: "\xff A"}}}
-	for range 500 {
-		docs = append(docs, &document{tool: Tool{Description: lettersOf(r, ascii.String(), 40)}})
-		docs = append(docs, &document{tool: Tool{Description: lettersOf(r, "AbẞﬁÉİ", 20)}})
-	}
-	s := foldDescriptions(docs)
-	for i, d := range docs {
-		if got, want := string(s.of(uint(i))), analysis.Fold(d.tool.Description); got != want {
-			t.Errorf("%q: got %q, want %q", d.tool.Description, got, want)
-		}
-	}
 }
 
 func TestNameTable(t *testing.T) {
