@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tooldex/tooldex/benchmarks/rivals"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/hnsw"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -18,8 +20,8 @@ import (
 type data struct {
 	n       int
 	keys    []uint64
-	docs    []rivals.Doc // by row; vectors alias rows
-	rows    vector.Matrix
+	docs    []rivals.Doc // by row
+	rows    *vector.Codes
 	queries []rivals.Query
 	exact   []answer // the best rows for each query by cosine
 	keyword []answer // by our BM25F
@@ -33,7 +35,7 @@ func (b *bench) data(ctx context.Context, c *corpus) (*data, error) {
 		tools = append(tools, s.tools...)
 	}
 	slices.SortFunc(tools, func(a, b index.Tool) int { return strings.Compare(a.ID(), b.ID()) })
-	d := &data{n: c.n, rows: vector.Matrix{Dims: b.model.Dims(), Data: make([]float32, c.n*b.model.Dims())}}
+	d := &data{n: c.n, rows: vector.NewCodes(c.n, b.model.Dims())}
 	for i, t := range tools {
 		v, err := b.model.EmbedFields(ctx, []map[string]string{{"name": t.Name, "server": t.Server, "desc": t.Description}})
 		if err != nil {
@@ -44,9 +46,9 @@ func (b *bench) data(ctx context.Context, c *corpus) (*data, error) {
 			return nil, err
 		}
 		d.keys = append(d.keys, key)
-		copy(d.rows.Row(i), v[0])
+		d.rows.Set(i, vector.Encode(v[0]))
 		text := strings.Join([]string{t.Server, t.Name, t.Description, string(t.Raw)}, " ")
-		d.docs = append(d.docs, rivals.Doc{ID: t.ID(), Text: text, Vector: d.rows.Row(i)})
+		d.docs = append(d.docs, rivals.Doc{ID: t.ID(), Text: text, Vector: v[0]})
 	}
 	for _, q := range c.queries {
 		v, err := b.model.EmbedQuery(ctx, q)
@@ -58,36 +60,48 @@ func (b *bench) data(ctx context.Context, c *corpus) (*data, error) {
 	return d, nil
 }
 
-// answerOf names the documents of hits.
-func (d *data) answerOf(hits []vector.Hit) answer {
-	var a answer
+// answerOf names the documents of hits; the least of their cosines is by
+// vectors that are not coded, as an exact answer's is.
+func (d *data) answerOf(query []float32, hits []vector.Hit) answer {
+	a := answer{floor: math.Inf(1)}
 	for _, h := range hits {
-		a.ids = append(a.ids, d.docs[h.Doc].ID)
-		a.floor = float64(h.Score)
+		doc := d.docs[h.Doc]
+		a.ids = append(a.ids, doc.ID)
+		a.floor = min(a.floor, cosine(query, doc.Vector))
 	}
 	return a
+}
+
+func cosine(a, b []float32) float64 {
+	sum := float32(0)
+	for i, x := range a {
+		sum += x * b[i]
+	}
+	return float64(sum)
+}
+
+// A searcher finds the documents nearest to a query.
+type searcher interface {
+	Near(q *vector.Query, allowed *bitset.BitSet, k int) []vector.Hit
 }
 
 // vectors measures our two searchers alone: what the choice between them, and
 // the threshold, rest on.
 func (b *bench) vectors(ctx context.Context, d *data) error {
 	b.step("%d tools: scanning", d.n)
-	var scan *vector.Scan
-	took, _ := timed(func() error { scan = vector.NewScan(d.rows); return nil })
-	b.add(row{Name: "vector/scan/build", System: "tooldex", N: d.n, P50: micros(took), P99: micros(took)})
 	for _, q := range d.queries {
-		d.exact = append(d.exact, d.answerOf(scan.Search(q.Vector, nil, topK)))
+		d.exact = append(d.exact, d.nearest(q.Vector))
 	}
-	b.searcher("vector/scan", d, scan)
+	b.searcher("vector/scan", d, d.rows)
 
 	b.step("%d tools: building the graph", d.n)
-	var x *vector.Index
+	var x *hnsw.Index
 	took, err := timed(func() error {
-		g, err := vector.Build(ctx, d.keys, d.rows, vector.BuildOptions{})
+		g, err := hnsw.Build(ctx, d.keys, d.rows, hnsw.BuildOptions{})
 		if err != nil {
 			return err
 		}
-		x, err = g.Bind(d.keys, scan, vector.IndexOptions{})
+		x, err = g.Bind(d.keys, d.rows, hnsw.IndexOptions{})
 		return err
 	})
 	if err != nil {
@@ -96,16 +110,34 @@ func (b *bench) vectors(ctx context.Context, d *data) error {
 	b.add(row{Name: "vector/graph/build", System: "tooldex", N: d.n, P50: micros(took), P99: micros(took),
 		Note: fmt.Sprintf("beam %d", x.Graph().EF())})
 	b.searcher("vector/graph", d, x)
-	return b.filtered(d, scan, x)
+	b.filtered(d, x)
+	return nil
 }
 
-func (b *bench) searcher(name string, d *data, s vector.Searcher) {
+// nearest is the exact answer, by vectors that are not coded.
+func (d *data) nearest(query []float32) answer {
+	var top vector.Top
+	top.Reset(topK)
+	for i, doc := range d.docs {
+		top.Offer(vector.Hit{Doc: uint32(i), Score: cosine(query, doc.Vector)})
+	}
+	return d.answerOf(query, top.Hits)
+}
+
+// ask is one search, from the query's vector on.
+func ask(s searcher, query []float32, allowed *bitset.BitSet) []vector.Hit {
+	var q vector.Query
+	q.Set(vector.Encode(query))
+	return s.Near(&q, allowed, topK)
+}
+
+func (b *bench) searcher(name string, d *data, s searcher) {
 	var times timings
 	var got []answer
 	for i, q := range d.queries {
 		var hits []vector.Hit
-		took, _ := timed(func() error { hits = s.Search(q.Vector, nil, topK); return nil })
-		got = append(got, d.answerOf(hits))
+		took, _ := timed(func() error { hits = ask(s, q.Vector, nil); return nil })
+		got = append(got, d.answerOf(q.Vector, hits))
 		if i >= warmUp {
 			times = append(times, took)
 		}
@@ -115,8 +147,8 @@ func (b *bench) searcher(name string, d *data, s vector.Searcher) {
 	b.add(r)
 }
 
-// filtered measures both searchers with a tenth and a hundredth allowed.
-func (b *bench) filtered(d *data, scan *vector.Scan, x *vector.Index) error {
+// filtered measures walks with a tenth and a hundredth allowed.
+func (b *bench) filtered(d *data, x *hnsw.Index) {
 	for _, every := range []uint{10, 100} {
 		allowed := bitset.New(uint(d.n))
 		for i := uint(0); i < uint(d.n); i += every {
@@ -125,9 +157,9 @@ func (b *bench) filtered(d *data, scan *vector.Scan, x *vector.Index) error {
 		var exact, walked []answer
 		var times timings
 		for i, q := range d.queries {
-			exact = append(exact, d.answerOf(scan.Search(q.Vector, allowed, topK)))
+			exact = append(exact, d.answerOf(q.Vector, ask(d.rows, q.Vector, allowed)))
 			took, _ := timed(func() error {
-				walked = append(walked, d.answerOf(x.Search(q.Vector, allowed, topK)))
+				walked = append(walked, d.answerOf(q.Vector, ask(x, q.Vector, allowed)))
 				return nil
 			})
 			if i >= warmUp {
@@ -141,7 +173,6 @@ func (b *bench) filtered(d *data, scan *vector.Scan, x *vector.Index) error {
 		times.fill(&r)
 		b.add(r)
 	}
-	return nil
 }
 
 // rivals measures the others, each alone in memory.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tooldex/tooldex/index/hnsw"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -44,12 +45,12 @@ func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, e
 	}
 	start := time.Now()
 	keys := graphKeys(s)
-	g, err := vector.Build(ctx, keys, sp.rows, vector.BuildOptions{})
+	g, err := hnsw.Build(ctx, keys, sp.rows, hnsw.BuildOptions{})
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit graph: %w", err)
 	}
 	a := Audit{Model: sp.model, Documents: len(s.docs), Queries: queries.Rows(), Built: time.Since(start), EF: g.EF()}
-	bound, err := g.Bind(keys, sp.scan, vector.IndexOptions{})
+	bound, err := g.Bind(keys, sp.rows, hnsw.IndexOptions{})
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit graph: %w", err)
 	}
@@ -61,11 +62,11 @@ func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, e
 }
 
 // auditQueries embeds texts; those without a vector are left out.
-func (sp *space) auditQueries(ctx context.Context, timeout time.Duration, texts []string) (vector.Matrix, error) {
+func (sp *space) auditQueries(ctx context.Context, timeout time.Duration, texts []string) (*vector.Codes, error) {
 	if len(texts) == 0 {
-		return vector.SampleQueries(sp.rows, auditSample), nil
+		return hnsw.SampleQueries(sp.rows, auditSample), nil
 	}
-	m := vector.Matrix{Dims: sp.rows.Dims}
+	var all []vector.Code
 	var last error
 	for _, text := range texts {
 		v, err := sp.query(ctx, timeout, text)
@@ -73,10 +74,14 @@ func (sp *space) auditQueries(ctx context.Context, timeout time.Duration, texts 
 			last = err
 			continue
 		}
-		m.Data = append(m.Data, v...)
+		all = append(all, vector.Encode(v))
 	}
-	if len(m.Data) == 0 {
-		return m, last
+	if len(all) == 0 {
+		return nil, last
 	}
-	return m, ctx.Err()
+	queries := vector.NewCodes(len(all), sp.rows.Dims())
+	for i, code := range all {
+		queries.Set(i, code)
+	}
+	return queries, ctx.Err()
 }

@@ -81,7 +81,8 @@ func makeBenchIndex(b *testing.B, n int) *Index {
 		docs = append(docs, newDocument(gen.tool(i), &ix.lexicon))
 	}
 	s := newSnapshot(corpus{docs: docs, lexicon: ix.lexicon.View(), params: ix.params, threshold: defaultThreshold})
-	rows := vector.Matrix{Dims: benchDims, Data: make([]float32, n*benchDims)}
+	rows := vector.NewCodes(n, benchDims)
+	var query []float32
 	for i := range n {
 		server := rand.New(rand.NewPCG(uint64(s.server[i]), 1))
 		v := make([]float32, benchDims)
@@ -89,10 +90,13 @@ func makeBenchIndex(b *testing.B, n int) *Index {
 			v[j] = float32(server.NormFloat64() + gen.r.NormFloat64())
 		}
 		u, _ := unit(v)
-		copy(rows.Row(i), u)
+		rows.Set(i, vector.Encode(u))
+		if i == n/2 {
+			query = u
+		}
 	}
-	e := fixed{wordEmbedder{benchDims}, rows.Row(n / 2)}
-	ix.current.Store(s.withSpaces(newSpace(s, spaceInput{model: "fixed", embedder: e, rows: rows})))
+	e := fixed{wordEmbedder{benchDims}, query}
+	ix.current.Store(s.withSpaces(newSpace(s, "fixed", e, rows)))
 	return ix
 }
 

@@ -278,7 +278,6 @@ func (ix *Index) swap() {
 		params:     ix.params,
 		generation: ix.generation,
 		threshold:  cmp.Or(ix.options.HNSWThreshold, defaultThreshold),
-		before:     ix.snapshot(),
 	})
 	var spaces []*space
 	spaces, next.waiting = ix.serve(next)

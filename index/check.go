@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tooldex/tooldex/index/hnsw"
 	"github.com/tooldex/tooldex/index/store"
-	"github.com/tooldex/tooldex/index/vector"
 )
 
 // A Problem is one damaged or doubtful thing that Check found.
@@ -55,7 +55,7 @@ func Check(dir string) ([]Problem, error) {
 				problems = append(problems, Problem{path, w, repairRemedy})
 			}
 		case isGraph(name):
-			if err := vector.Verify(path); err != nil && !errors.Is(err, vector.ErrNewer) {
+			if err := hnsw.Verify(path); err != nil && !errors.Is(err, hnsw.ErrVersion) {
 				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}
 		case strings.HasSuffix(name, ".tmp"):

@@ -16,6 +16,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 func init() { children["crash"] = crashChild }
@@ -277,8 +281,8 @@ func checkVectors(t *testing.T, ix *Index) {
 	t.Helper()
 	m := ix.models.desired
 	for _, d := range ix.snapshot().docs {
-		got := m.known[d.embedded[m.form]]
-		if got == nil {
+		got, ok := m.known[d.embedded[m.form]]
+		if !ok {
 			continue
 		}
 		raw, err := ix.Raw(d.id)
@@ -290,10 +294,8 @@ func checkVectors(t *testing.T, ix *Index) {
 			t.Fatal(err)
 		}
 		want, _ = unit(want)
-		for i := range want {
-			if diff := got[i] - want[i]; diff > 1e-6 || diff < -1e-6 {
-				t.Fatalf("%s has the vector %v, want %v", d.qualified, got, want)
-			}
+		if diff := cmp.Diff(vector.Encode(want), got); diff != "" {
+			t.Fatalf("%s has another vector: want -, got +:\n%s", d.qualified, diff)
 		}
 	}
 }

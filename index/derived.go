@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/tooldex/tooldex/index/bm25"
 	"github.com/tooldex/tooldex/index/flat"
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // The file derived-CONFIGURATION is a flat file of the catalog as this
@@ -31,11 +33,12 @@ import (
 //	u64                    by tool: twin
 //	u32, u32, u32, u8, u16 bm25.Block
 //	u8                     by model: the key of its space [16]
-//	u32, u32, f32          of each model: dimensions and form, the tools that have a vector, their vectors
+//	u32, u32, f32, u8      of each model: dimensions and form, the tools that have a vector, the scales and
+//	                       numbers of their codes
 const derivedMagic = "TDXDERIV"
 
 // derivedVersion is the format's version and that of the analysis.
-const derivedVersion = 1<<24 | analysisVersion
+const derivedVersion = 2<<24 | analysisVersion
 
 // When the file is written: opening one costs the more the less it has.
 const (
@@ -58,7 +61,7 @@ type derivedServer struct {
 	entries    map[string]*entry
 }
 
-type vectorsByText map[[32]byte][]float32
+type vectorsByText map[[32]byte]vector.Code
 
 // configuration names what this process loads of the folder: the same for
 // all processes with the same servers at the same connections.
@@ -111,10 +114,11 @@ type columns struct {
 	labels      []string // category, inputs
 	twins       []uint64
 	terms       bm25.Block
-	models      []byte // by model, as the next three
+	models      []byte // by model, as the next four
 	shapes      [][]uint32
 	having      [][]uint32
-	vectors     [][]float32
+	scales      [][]float32
+	numbers     [][]byte
 }
 
 func readDerived(path string) (derived, error) {
@@ -146,7 +150,8 @@ func (c *columns) read(r *flat.Reader) {
 	for range len(c.models) / 16 {
 		c.shapes = append(c.shapes, flat.Get[uint32](r))
 		c.having = append(c.having, flat.Get[uint32](r))
-		c.vectors = append(c.vectors, flat.Get[float32](r))
+		c.scales = append(c.scales, flat.Get[float32](r))
+		c.numbers = append(c.numbers, flat.Get[byte](r))
 	}
 }
 
@@ -174,7 +179,8 @@ func (c *columns) write(w *flat.Writer) {
 	for i := range c.shapes {
 		flat.Put(w, c.shapes[i])
 		flat.Put(w, c.having[i])
-		flat.Put(w, c.vectors[i])
+		flat.Put(w, c.scales[i])
+		flat.Put(w, c.numbers[i])
 	}
 }
 
@@ -250,14 +256,20 @@ func (c *columns) text(tool, form int) [32]byte {
 func (c *columns) vectorsByText() (map[store.Space]vectorsByText, error) {
 	all := map[store.Space]vectorsByText{}
 	for m, having := range c.having {
-		shape, rows := c.shapes[m], c.vectors[m]
-		if len(shape) != 2 || shape[1] >= textForms || len(rows) != int(shape[0])*len(having) ||
+		shape, scales := c.shapes[m], c.scales[m]
+		if len(shape) != 2 || shape[1] >= textForms || len(scales) != len(having) || len(c.numbers[m]) != int(shape[0])*len(having) ||
 			len(having) > 0 && int(slices.Max(having)) >= len(c.server) {
 			return nil, fmt.Errorf("%w: its vectors", flat.ErrDamaged)
 		}
 		byText, dims := make(vectorsByText, len(having)), int(shape[0])
+		numbers := make([]int8, len(c.numbers[m]))
+		for i, b := range c.numbers[m] {
+			numbers[i] = int8(b)
+		}
 		for i, tool := range having {
-			byText[c.text(int(tool), int(shape[1]))] = rows[i*dims : (i+1)*dims : (i+1)*dims]
+			if scales[i] > 0 && scales[i] <= math.MaxFloat32 {
+				byText[c.text(int(tool), int(shape[1]))] = vector.Code{Scale: scales[i], Numbers: numbers[i*dims:][:dims:dims]}
+			}
 		}
 		all[store.Space(c.models[16*m:])] = byText
 	}
@@ -303,15 +315,20 @@ func derive(file uint64, servers map[string]*server, lex bm25.View, models []dra
 		c.add(e.entry, e.server, number)
 	}
 	for _, m := range models {
-		having, rows := []uint32{}, make([]float32, 0, len(all)*m.dims)
+		having, scales, numbers := []uint32{}, []float32{}, make([]byte, 0, len(all)*m.dims)
 		for i, e := range all {
-			if v := m.known[e.doc.embedded[m.form]]; v != nil {
-				having, rows = append(having, uint32(i)), append(rows, v...)
+			code, ok := m.known[e.doc.embedded[m.form]]
+			if !ok {
+				continue
+			}
+			having, scales = append(having, uint32(i)), append(scales, code.Scale)
+			for _, n := range code.Numbers {
+				numbers = append(numbers, byte(n))
 			}
 		}
 		c.models = append(c.models, m.space[:]...)
 		c.shapes = append(c.shapes, []uint32{uint32(m.dims), uint32(m.form)})
-		c.having, c.vectors = append(c.having, having), append(c.vectors, rows)
+		c.having, c.scales, c.numbers = append(c.having, having), append(c.scales, scales), append(c.numbers, numbers)
 	}
 	return c
 }

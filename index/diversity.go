@@ -1,8 +1,11 @@
 package index
 
 import (
+	"cmp"
 	"math"
 	"slices"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // minServers is how many allowed servers the diversity rule needs.
@@ -11,11 +14,12 @@ const minServers = 3
 // diversify applies the diversity rule to the best rows, which are in order:
 // beyond its share of the limit a server's further rows move behind rows of
 // other servers that score at least DiversityWithin of theirs. Scores stay.
-func (r *search) diversify(rows []scored) []scored {
-	if !r.mixes() {
+func (r *search) diversify(rows []vector.Hit) []vector.Hit {
+	p := &r.s.params
+	if p.Diversity <= 0 || p.Diversity >= 1 || len(r.q.Filter.Servers) > 0 || r.named.qualified {
 		return rows
 	}
-	share := int(math.Ceil(r.s.params.Diversity * float64(r.limit)))
+	share := int(math.Ceil(p.Diversity * float64(r.limit)))
 	// The rows that can be among the first are the best of all servers, and,
 	// for every server that crowds those, the best of the servers that do not.
 	var crowding []uint32
@@ -24,9 +28,7 @@ func (r *search) diversify(rows []scored) []scored {
 		if !over || crowding == nil && !r.hasServers(minServers) {
 			break
 		}
-		if crowding = append(crowding, server); len(crowding) == 1 {
-			rows = slices.Clone(rows) // they lie in the ranking that is used again
-		}
+		crowding = append(crowding, server)
 		rows = r.mixed(rows, crowding)
 	}
 	if crowding == nil {
@@ -35,27 +37,11 @@ func (r *search) diversify(rows []scored) []scored {
 	return r.reorder(rows, share)
 }
 
-// mixes says whether the diversity rule applies, but for the number of servers.
-func (r *search) mixes() bool {
-	p := &r.s.params
-	return p.Diversity > 0 && p.Diversity < 1 && len(r.q.Filter.Servers) == 0 && !r.named.qualified
-}
-
-// reach is the share of the last row's score that a document must have to take
-// part in the answer: rows that are weighed down keep at least that much, so
-// that none below it can move ahead of them.
-func (r *search) reach() float64 {
-	if !r.mixes() {
-		return 1
-	}
-	return min(1, max(0, r.s.params.DiversityWithin))
-}
-
 // crowder returns a server that has more rows than its share and is not known.
-func (r *search) crowder(rows []scored, share int, known []uint32) (server uint32, over bool) {
+func (r *search) crowder(rows []vector.Hit, share int, known []uint32) (server uint32, over bool) {
 	count := map[uint32]int{}
 	for _, row := range rows {
-		server = r.s.server[row.doc]
+		server = r.s.server[row.Doc]
 		if count[server]++; count[server] > share && !slices.Contains(known, server) {
 			return server, true
 		}
@@ -78,12 +64,10 @@ func (r *search) hasServers(n int) bool {
 }
 
 // mixed adds the best rows of servers that do not crowd.
-func (r *search) mixed(rows []scored, crowding []uint32) []scored {
-	others := r.bestSeen(r.limit, func(d uint32) bool {
-		return !slices.Contains(crowding, r.s.server[d]) && (r.mode != Keyword || r.scores[d] > 0)
-	})
+func (r *search) mixed(rows []vector.Hit, crowding []uint32) []vector.Hit {
+	others := r.bestOf(r.limit, func(d uint32) bool { return !slices.Contains(crowding, r.s.server[d]) })
 	for _, c := range others {
-		if r.passes(c.score) && !slices.ContainsFunc(rows, func(row scored) bool { return row.doc == c.doc }) {
+		if !slices.ContainsFunc(rows, func(row vector.Hit) bool { return row.Doc == c.Doc }) {
 			rows = append(rows, c)
 		}
 	}
@@ -92,40 +76,37 @@ func (r *search) mixed(rows []scored, crowding []uint32) []scored {
 
 // reorder ranks rows with those beyond their server's share weighed down, and
 // cuts them at the limit. A weighed-down row goes behind an equal one.
-func (r *search) reorder(rows []scored, share int) []scored {
-	slices.SortFunc(rows, func(a, b scored) int {
-		if a.better(b) {
-			return -1
-		}
-		return 1
-	})
+func (r *search) reorder(rows []vector.Hit, share int) []vector.Hit {
+	sortHits(rows)
 	type weighed struct {
-		scored
+		vector.Hit
 		weight float64
-		over   bool
+		over   int // 1 beyond its server's share
 	}
 	count := map[uint32]int{}
 	list := make([]weighed, len(rows))
 	for i, row := range rows {
-		server := r.s.server[row.doc]
+		server := r.s.server[row.Doc]
 		count[server]++
-		list[i] = weighed{row, row.score, count[server] > share}
-		if list[i].over {
+		list[i] = weighed{Hit: row, weight: row.Score}
+		if count[server] > share {
 			list[i].weight *= r.s.params.DiversityWithin
+			list[i].over = 1
 		}
 	}
 	slices.SortStableFunc(list, func(a, b weighed) int {
-		switch {
-		case a.weight != b.weight && a.weight > b.weight, a.weight == b.weight && b.over && !a.over:
-			return -1
-		case a.weight == b.weight && a.over == b.over:
-			return 0
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.over, b.over))
 	})
 	out := rows[:0]
 	for _, w := range list[:min(len(list), r.limit)] {
-		out = append(out, w.scored)
+		out = append(out, w.Hit)
 	}
 	return out
+}
+
+// sortHits sorts by score, ties by number.
+func sortHits(hits []vector.Hit) {
+	slices.SortFunc(hits, func(a, b vector.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc))
+	})
 }

@@ -3,9 +3,10 @@ package index
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // Explain accounts for the score of the tool id under q, also when q's filter
@@ -36,13 +37,14 @@ func (r *search) explain(doc uint32) Explanation {
 	if r.mode != Semantic {
 		r.explainTerms(doc, &e)
 	}
-	e.Score, e.Lambda = r.fused(doc, e.BM25F, 0, 0), 1
+	e.Lambda = 1
 	if r.weights.alone > 0 {
 		e.Keyword = e.BM25F * r.weights.alone
 	}
 	if r.space != nil {
 		r.explainVectors(doc, &e)
 	}
+	e.Score = max(0, r.fused(doc, float32(e.Cosine)))
 	if e.ExactName = slices.Contains(r.named.docs, doc); e.ExactName {
 		e.Score = raised(e.Score)
 	}
@@ -72,18 +74,17 @@ func (r *search) explainVectors(doc uint32, e *Explanation) {
 	if r.mode == Semantic {
 		e.Lambda = 0
 	}
-	if e.HasVector = r.space.absent == nil || !r.space.absent[doc]; !e.HasVector {
+	if e.HasVector = r.space.rows.Has(int(doc)); !e.HasVector {
 		return
 	}
-	e.Cosine = float64(r.space.scan.Score(r.vec, doc))
-	e.Score = r.fused(doc, e.BM25F, e.Cosine, r.prior(doc))
+	e.Cosine = float64(r.space.rows.Score(doc, &r.query))
 	if r.mode == Semantic {
 		return
 	}
 	e.Lambda, e.Gamma = r.fusion.Lambda, r.fusion.Gamma
 	e.Prior = e.Cosine
 	if server := r.s.server[doc]; int(server) < len(r.s.servers) {
-		e.Prior = float64(r.space.servers.Score(r.vec, server))
+		e.Prior = float64(r.space.servers.Score(server, &r.query))
 	}
 }
 
@@ -94,20 +95,12 @@ func (r *search) rankOf(doc uint32, score float64) int {
 		return 0
 	}
 	rank := 1
-	self := scored{doc, score}
-	r.each(func(d uint32) {
-		other := scored{d, float64(r.rough[d])}
-		if r.partial {
-			other.score = r.scores[d]
-		}
-		if math.Abs(other.score-score) <= r.margins.within(d, other.score) || slices.Contains(r.named.docs, d) {
-			r.refine(d)
-			other.score = r.scores[d]
-		}
-		if d != doc && other.better(self) {
+	self := vector.Hit{Doc: doc, Score: score}
+	for d, score := range r.scores {
+		if other := (vector.Hit{Doc: uint32(d), Score: score}); other.Doc != doc && other.Before(self) {
 			rank++
 		}
-	})
+	}
 	return rank
 }
 

@@ -2,13 +2,16 @@ package index
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 const (
@@ -169,7 +172,7 @@ func (ix *Index) missing(m *model) (todo []want) {
 		}
 		seen[text] = true
 		switch {
-		case m.known[text] != nil:
+		case m.has(text):
 		case m.hopeless(text):
 			m.fill.refused++
 		default:
@@ -195,15 +198,16 @@ func (ix *Index) lookUp(ctx context.Context, m *model) []want {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if len(m.known) == 0 {
-		m.known = make(map[[32]byte][]float32, len(todo))
+		m.known = make(map[[32]byte]vector.Code, len(todo))
 	}
 	n := 0
-	for i, v := range found {
-		if v == nil {
+	for i, code := range found {
+		if code.Scale == 0 {
 			continue
 		}
-		m.take(todo[i].text, v)
-		if n++; saved[todo[i].text] == nil {
+		m.take(todo[i].text, code)
+		n++
+		if _, ok := saved[todo[i].text]; !ok {
 			m.unsaved++
 		}
 	}
@@ -215,32 +219,39 @@ func (ix *Index) lookUp(ctx context.Context, m *model) []want {
 		ix.settleFallback()
 		ix.publish()
 	}
-	todo = slices.DeleteFunc(todo, func(w want) bool { return m.known[w.text] != nil })
+	todo = slices.DeleteFunc(todo, func(w want) bool { return m.has(w.text) })
 	m.fill.missing = len(todo)
 	return todo
 }
 
+// has says whether the vector of a text is known. The caller holds Index.mu.
+func (m *model) has(text [32]byte) bool {
+	_, ok := m.known[text]
+	return ok
+}
+
 // take keeps a vector. The caller holds Index.mu.
-func (m *model) take(text [32]byte, v []float32) {
+func (m *model) take(text [32]byte, code vector.Code) {
 	if m.dims == 0 {
-		m.dims = len(v)
+		m.dims = len(code.Numbers)
 	}
-	if len(v) == m.dims {
-		m.known[text] = v
+	if len(code.Numbers) == m.dims {
+		m.known[text] = code
 		m.changed++
 		delete(m.failures, text)
 	}
 }
 
-// stored returns the vectors of todo by place, nil where there is none, out of
-// saved and else out of the store; complete says that the space has had all of
-// some catalog's. What cannot be read or is not sound is made again.
-func (ix *Index) stored(ctx context.Context, m *model, todo []want, saved vectorsByText) (found [][]float32, complete bool) {
-	found = make([][]float32, len(todo))
+// stored returns the vectors of todo by place, absent where there is none, out
+// of saved and else out of the store; complete says that the space has had all
+// of some catalog's. What cannot be read or is not sound is made again.
+func (ix *Index) stored(ctx context.Context, m *model, todo []want, saved vectorsByText) (found []vector.Code, complete bool) {
+	found = make([]vector.Code, len(todo))
 	var texts [][32]byte
 	var place []int // in todo, of texts
 	for i, w := range todo {
-		if found[i] = saved[w.text]; found[i] == nil {
+		code, ok := saved[w.text]
+		if found[i] = code; !ok {
 			texts, place = append(texts, w.text), append(place, i)
 		}
 	}
@@ -248,25 +259,34 @@ func (ix *Index) stored(ctx context.Context, m *model, todo []want, saved vector
 		return found, true
 	}
 	infos, err := ix.store.Spaces(ctx)
+	dims := 0
 	for _, info := range infos {
-		complete = complete || info.Key == m.space && info.Complete
-	}
-	var free []float32 // vectors are cut from large pieces
-	_, err2 := ix.store.Vectors(ctx, m.space, texts, func(i int, data []byte) {
-		n := len(data) / 4
-		if len(free) < n {
-			free = make([]float32, n*min(len(texts)-i, 256))
+		if info.Key == m.space {
+			complete, dims = info.Complete, info.Dims
 		}
-		store.Floats(free[:n], data)
-		if v, ok := unit(free[:n:n]); ok {
-			found[place[i]] = v
-			free = free[n:]
+	}
+	_, err2 := ix.store.Vectors(ctx, m.space, texts, func(i int, data []byte) {
+		if code, ok := readVector(data, dims); ok {
+			found[place[i]] = code
 		}
 	})
 	if err := errors.Join(err, err2); err != nil && ctx.Err() == nil {
 		m.log(ix.log).Warn("stored vectors could not be read", "error", err)
 	}
 	return found, complete
+}
+
+// readVector reads a stored vector. Until format 2 it was 32-bit floats.
+func readVector(data []byte, dims int) (vector.Code, bool) {
+	if len(data) != 4*dims {
+		return vector.DecodeCode(data, dims)
+	}
+	v := make([]float32, dims)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	v, ok := unit(v)
+	return vector.Encode(v), ok
 }
 
 // fillMissing has vectors made, as the only process that does so for this

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 const (
@@ -87,7 +89,7 @@ func (p *filler) blame() {
 func (p *filler) outvote() {
 	for n, count := range p.lengths {
 		if n != p.m.dims && count > len(p.m.known) {
-			p.m.known, p.m.dims, p.m.ready = map[[32]byte][]float32{}, n, false
+			p.m.known, p.m.dims, p.m.ready = map[[32]byte]vector.Code{}, n, false
 			p.m.failures = map[[32]byte]failure{}
 			p.m.changed++
 			p.m.fill.due = true
@@ -222,9 +224,13 @@ func (ix *Index) objectFor(ctx context.Context, t *Tool, id string) ([]byte, err
 // they cannot be stored.
 func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]float32) {
 	ix, m := p.ix, p.m
-	ix.mu.Lock()
+	codes := make(map[[32]byte]vector.Code, len(good))
 	for text, v := range good {
-		m.take(text, v)
+		codes[text] = vector.Encode(v)
+	}
+	ix.mu.Lock()
+	for text, code := range codes {
+		m.take(text, code)
 	}
 	p.embedded += len(good)
 	m.unsaved += len(good)
@@ -242,10 +248,10 @@ func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]flo
 		return
 	}
 	var texts [][32]byte
-	var vectors [][]float32
+	var vectors [][]byte
 	for _, w := range batch {
-		if v := good[w.text]; v != nil {
-			texts, vectors = append(texts, w.text), append(vectors, v)
+		if code, ok := codes[w.text]; ok {
+			texts, vectors = append(texts, w.text), append(vectors, code.Append(nil))
 		}
 	}
 	ix.put.Add(int64(len(texts)))

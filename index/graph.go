@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tooldex/tooldex/index/hnsw"
 	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/vector"
 )
@@ -20,9 +21,9 @@ const graphRetry = 5 * time.Second
 // A graph is a model's HNSW graph, built over some state of the catalog and
 // bound to the one that is searched. Index.mu guards it.
 type graph struct {
-	base  *vector.Graph
+	base  *hnsw.Graph
 	busy  bool // one is wanted and not there yet
-	bound *vector.Index
+	bound *hnsw.Index
 	read  bool // the file was looked for
 }
 
@@ -40,15 +41,15 @@ func (g *graph) describe() (state string, recall float64) {
 // near is what finds the nearest documents: the graph where the catalog is
 // large enough for one and it has been built, else the scan. It asks for a
 // graph that is missing or too old. The caller holds mu.
-func (ix *Index) near(m *model, s *snapshot, scan *vector.Scan) nearer {
+func (ix *Index) near(m *model, s *snapshot, rows *vector.Codes) nearer {
 	g := &m.graph
 	g.bound = nil
 	if len(s.docs) <= s.threshold || len(s.docs) == 0 || ix.options.Offline && g.base == nil {
 		g.busy = false
-		return scan
+		return rows
 	}
 	if g.base != nil {
-		bound, err := g.base.Bind(graphKeys(s), scan, vector.IndexOptions{Threshold: max(0, s.threshold)})
+		bound, err := g.base.Bind(graphKeys(s), rows, hnsw.IndexOptions{Threshold: max(0, s.threshold)})
 		if err != nil {
 			m.log(ix.log).Warn("the graph does not fit the catalog and is built anew", "error", err)
 		} else {
@@ -60,7 +61,7 @@ func (ix *Index) near(m *model, s *snapshot, scan *vector.Scan) nearer {
 		wake(ix.models.building)
 	}
 	if g.bound == nil {
-		return scan
+		return rows
 	}
 	return g.bound
 }
@@ -127,7 +128,7 @@ func (ix *Index) buildGraph(ctx context.Context, m *model) {
 		defer unlock()
 	}
 	start := time.Now()
-	base, err := vector.Build(ctx, keys, built.rows, vector.BuildOptions{})
+	base, err := hnsw.Build(ctx, keys, built.rows, hnsw.BuildOptions{})
 	if err != nil {
 		if ctx.Err() == nil {
 			m.log(ix.log).Error("the graph could not be built, searches scan", "error", err)
@@ -163,7 +164,7 @@ func (ix *Index) later(ctx context.Context, m *model) {
 }
 
 // adoptGraph puts a graph in use and says whether it is new enough.
-func (ix *Index) adoptGraph(m *model, base *vector.Graph) bool {
+func (ix *Index) adoptGraph(m *model, base *hnsw.Graph) bool {
 	if base == nil {
 		return false
 	}
@@ -185,12 +186,12 @@ func (ix *Index) graphLock(m *model) (unlock func(), err error) {
 	if ix.dir == "" || ix.readOnlyNow() {
 		return func() {}, nil
 	}
-	return store.TryLock(ix.dir, strings.TrimSuffix(vector.FilePrefix(ix.graphIdentity(m)), "-")+".lock")
+	return store.TryLock(ix.dir, strings.TrimSuffix(hnsw.FilePrefix(ix.graphIdentity(m)), "-")+".lock")
 }
 
 // graphFiles are the saved graphs of m.
 func (ix *Index) graphFiles(m *model) []string {
-	prefix := vector.FilePrefix(ix.graphIdentity(m))
+	prefix := hnsw.FilePrefix(ix.graphIdentity(m))
 	files, _ := filepath.Glob(filepath.Join(ix.dir, prefix+"*")) // the pattern is sound
 	return slices.DeleteFunc(files, func(path string) bool { return !isGraph(path) })
 }
@@ -203,16 +204,16 @@ func isGraph(path string) bool {
 
 // readGraph returns the newest saved graph, nil if there is none. One that is
 // damaged is removed: it is built again.
-func (ix *Index) readGraph(m *model) *vector.Graph {
+func (ix *Index) readGraph(m *model) *hnsw.Graph {
 	if ix.dir == "" {
 		return nil
 	}
-	var best *vector.Graph
+	var best *hnsw.Graph
 	var newest uint64
 	for _, file := range ix.graphFiles(m) {
-		base, h, err := vector.ReadFile(file)
+		base, h, err := hnsw.ReadFile(file)
 		switch {
-		case errors.Is(err, vector.ErrNewer):
+		case errors.Is(err, hnsw.ErrVersion):
 		case err != nil:
 			m.log(ix.log).Warn("a graph's file is damaged and made again", "error", err)
 			if !ix.readOnlyNow() {
@@ -226,18 +227,18 @@ func (ix *Index) readGraph(m *model) *vector.Graph {
 }
 
 // saveGraph writes the graph and removes the ones before it.
-func (ix *Index) saveGraph(m *model, base *vector.Graph, generation uint64) {
+func (ix *Index) saveGraph(m *model, base *hnsw.Graph, generation uint64) {
 	if ix.dir == "" || ix.readOnlyNow() {
 		return
 	}
-	h := vector.Header{Identity: ix.graphIdentity(m), Generation: generation}
+	h := hnsw.Header{Identity: ix.graphIdentity(m), Generation: generation}
 	path := filepath.Join(ix.dir, h.FileName())
 	if err := base.WriteFile(path, h); err != nil {
 		m.log(ix.log).Warn("the graph could not be saved and will be built again", "error", err)
 		return
 	}
 	// The lock is held: what other processes left unfinished goes too.
-	leftovers, _ := filepath.Glob(filepath.Join(ix.dir, vector.FilePrefix(h.Identity)+"*.tmp")) // the pattern is sound
+	leftovers, _ := filepath.Glob(filepath.Join(ix.dir, hnsw.FilePrefix(h.Identity)+"*.tmp")) // the pattern is sound
 	for _, old := range append(ix.graphFiles(m), leftovers...) {
 		if old != path {
 			_ = os.Remove(old) // the newest one is read in any case

@@ -55,9 +55,9 @@ func (ix *Index) storeVectors(ctx context.Context, m *model) {
 	ix.mu.Lock()
 	info := m.spaceInfo()
 	m.unsaved = len(m.known)
-	texts, vectors := make([][32]byte, 0, len(m.known)), make([][]float32, 0, len(m.known))
-	for text, v := range m.known {
-		texts, vectors = append(texts, text), append(vectors, v)
+	texts, vectors := make([][32]byte, 0, len(m.known)), make([][]byte, 0, len(m.known))
+	for text, code := range m.known {
+		texts, vectors = append(texts, text), append(vectors, code.Append(nil))
 	}
 	ix.mu.Unlock()
 	for len(texts) > 0 {

@@ -23,9 +23,8 @@ type model struct {
 	space    store.Space
 	graph    graph
 
-	// Guarded by Index.mu. The slices in known are rows of the matrix that
-	// serves: each vector is in memory once.
-	known    map[[32]byte][]float32
+	// Guarded by Index.mu.
+	known    map[[32]byte]vector.Code // by text
 	dims     int
 	ready    bool // it has had every vector once, and may serve
 	looked   bool // the store was asked for what is missing
@@ -33,7 +32,6 @@ type model struct {
 	changed  int // counts changes of known
 	unsaved  int // of the vectors taken, those that are not in the file
 	built    *space
-	before   *space      // built last, also when that is out of date
 	builtOf  []*document // the documents of built
 	builtAt  int         // changed, when built was made
 
@@ -66,7 +64,7 @@ type filling struct {
 func newModel(e Embedder) *model {
 	m := &model{
 		embedder: e, identity: e.Model(), form: asText,
-		known: map[[32]byte][]float32{}, failures: map[[32]byte]failure{}, fill: filling{due: true},
+		known: map[[32]byte]vector.Code{}, failures: map[[32]byte]failure{}, fill: filling{due: true},
 	}
 	if _, ok := e.(FieldEmbedder); ok {
 		m.form = asFields
@@ -157,54 +155,41 @@ func (m *model) waiting() string {
 	return why
 }
 
-// assemble makes the space of m for the documents of s, out of the one before
-// where there is one. The caller holds Index.mu.
+// assemble makes the space of m for the documents of s. The caller holds
+// Index.mu.
 func (ix *Index) assemble(m *model, s *snapshot) *space {
 	if m.built != nil && sameDocs(m.builtOf, s.docs) && m.builtAt == m.changed {
 		return m.built
 	}
 	m.prune(s.docs)
-	rows := m.rowsOf(s.docs)
-	in := spaceInput{model: m.identity, embedder: m.embedder, rows: rows}
-	if m.before == nil || m.before.rows.Dims != rows.Dims {
-		in.scan = vector.NewScan(rows)
-	} else {
-		in.before, in.from = m.before, m.before.kept(s, rows)
-		in.scan = in.before.scan.Rebase(rows, in.from)
-	}
-	in.near = ix.near(m, s, in.scan)
-	m.built = newSpace(s, in)
-	m.before, m.builtOf, m.builtAt = m.built, s.docs, m.changed
+	m.built = newSpace(s, m.identity, m.embedder, m.rowsOf(s.docs))
+	m.built.near = ix.near(m, s, m.built.rows)
+	m.builtOf, m.builtAt = s.docs, m.changed
 	return m.built
 }
 
 // rowsOf are the vectors of docs.
-func (m *model) rowsOf(docs []*document) vector.Matrix {
-	rows := vector.Matrix{Dims: m.dims, At: make([][]float32, len(docs))}
-	absent := make([]float32, m.dims)
+func (m *model) rowsOf(docs []*document) *vector.Codes {
+	rows := vector.NewCodes(len(docs), m.dims)
 	for i, d := range docs {
-		if rows.At[i] = m.known[d.embedded[m.form]]; rows.At[i] == nil {
-			rows.At[i] = absent
+		if code, ok := m.known[d.embedded[m.form]]; ok {
+			rows.Set(i, code)
 		}
 	}
 	return rows
 }
 
-// prune forgets the vectors that no document has, once they are many, and puts
-// the others next to each other: a vector keeps all of the memory in use that
-// it was cut from.
+// prune forgets the vectors that no document has, once they are many.
 func (m *model) prune(docs []*document) {
 	const few = 1000
 	if len(m.known) <= len(docs)+len(docs)/4+few {
 		return
 	}
-	data := make([]float32, 0, len(docs)*m.dims)
-	known := make(map[[32]byte][]float32, len(docs))
+	known := make(map[[32]byte]vector.Code, len(docs))
 	for _, d := range docs {
 		text := d.embedded[m.form]
-		if v := m.known[text]; v != nil && known[text] == nil {
-			data = append(data, v...)
-			known[text] = data[len(data)-m.dims:]
+		if code, ok := m.known[text]; ok {
+			known[text] = code
 		}
 	}
 	m.known = known

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/tooldex/tooldex/index/analysis"
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // Resolve returns the tools that name can mean among those that scope allows:
@@ -242,8 +243,8 @@ const minLikeness = .35
 func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
 	s := ix.snapshot()
 	g := newGuess(name)
-	var top ranking
-	top.reset(n)
+	var top vector.Top
+	top.Reset(n)
 	order := s.byName()
 	for rank, d := range order {
 		if !s.visible(d, scope) {
@@ -252,12 +253,12 @@ func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
 		t := &s.docs[d].tool
 		like := max(g.likeness(t.Name), g.likeness(s.docs[d].qualified))
 		if like >= minLikeness {
-			top.push(uint32(rank), like)
+			top.Offer(vector.Hit{Doc: uint32(rank), Score: like})
 		}
 	}
 	hits := make([]Hit, 0, n)
-	for _, c := range top.sorted() {
-		hits = append(hits, s.hit(order[c.doc]))
+	for _, c := range top.Hits {
+		hits = append(hits, s.hit(order[c.Doc]))
 	}
 	return hits
 }

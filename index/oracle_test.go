@@ -58,23 +58,26 @@ func (e wordEmbedder) EmbedDocuments(ctx context.Context, texts []string) ([][]f
 func attach(t testing.TB, ix *Index, e Embedder) {
 	t.Helper()
 	s := ix.snapshot()
-	ix.current.Store(s.withSpaces(newSpace(s, spaceInput{model: e.Model(), embedder: e, rows: embedAll(t, s, e)})))
+	ix.current.Store(s.withSpaces(newSpace(s, e.Model(), e, embedAll(t, s, e))))
 }
 
-func embedAll(t testing.TB, s *snapshot, e Embedder) vector.Matrix {
+func embedAll(t testing.TB, s *snapshot, e Embedder) *vector.Codes {
 	t.Helper()
-	var rows vector.Matrix
-	for _, d := range s.docs {
+	var rows *vector.Codes
+	for i, d := range s.docs {
 		v, err := e.EmbedQuery(t.Context(), d.tool.Name+" "+d.tool.Description)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows.Dims = len(v)
-		u, ok := unit(v)
-		if !ok || strings.Contains(d.tool.Name, "blank") {
-			u = make([]float32, len(v))
+		if rows == nil {
+			rows = vector.NewCodes(len(s.docs), len(v))
 		}
-		rows.Data = append(rows.Data, u...)
+		if u, ok := unit(v); ok && !strings.Contains(d.tool.Name, "blank") {
+			rows.Set(i, vector.Encode(u))
+		}
+	}
+	if rows == nil {
+		return vector.NewCodes(0, 0)
 	}
 	return rows
 }
@@ -83,7 +86,7 @@ func embedAll(t testing.TB, s *snapshot, e Embedder) vector.Matrix {
 type oracle struct {
 	ix   *Index
 	dump dump
-	vecs map[string][]float32 // by id; none when absent
+	vecs map[string][]float64 // by id, of codes; none when absent
 }
 
 func newOracle(t *testing.T, ix *Index, e Embedder) *oracle {
@@ -92,15 +95,15 @@ func newOracle(t *testing.T, ix *Index, e Embedder) *oracle {
 	if err := ix.Dump(&b); err != nil {
 		t.Fatal(err)
 	}
-	o := &oracle{ix: ix, vecs: map[string][]float32{}}
+	o := &oracle{ix: ix, vecs: map[string][]float64{}}
 	if err := json.Unmarshal(b.Bytes(), &o.dump); err != nil {
 		t.Fatal(err)
 	}
 	s := ix.snapshot()
 	rows := embedAll(t, s, e)
 	for i, d := range s.docs {
-		if !isZero(rows.Row(i)) {
-			o.vecs[d.id] = rows.Row(i)
+		if rows.Has(i) {
+			o.vecs[d.id] = coded(rows.Row(i))
 		}
 	}
 	return o
@@ -140,28 +143,40 @@ func (o *oracle) keyword(tool *dumpedTool, text string) float64 {
 	return score / upper
 }
 
-func dot(a, b []float32) (sum float64) {
+// coded is the vector that a code stands for.
+func coded(c vector.Code) []float64 {
+	x := make([]float64, len(c.Numbers))
+	for i, n := range c.Numbers {
+		x[i] = float64(n) * float64(c.Scale)
+	}
+	return x
+}
+
+func dot(a, b []float64) (sum float64) {
 	for i := range a {
-		sum += float64(a[i]) * float64(b[i])
+		sum += a[i] * b[i]
 	}
 	return sum
 }
 
 // prior is the query's product with the mean vector of the tool's server.
-func (o *oracle) prior(server, id string, q []float32) float64 {
+func (o *oracle) prior(server, id string, q []float64) float64 {
 	if server == "" {
 		return dot(o.vecs[id], q)
 	}
-	sum, n := 0.0, 0
+	sum, n := make([]float32, len(q)), 0
 	for _, d := range o.ix.snapshot().docs {
 		if d.tool.Server == server {
 			n++
-			if v := o.vecs[d.id]; v != nil {
-				sum += dot(v, q)
+			for i, x := range o.vecs[d.id] {
+				sum[i] += float32(x)
 			}
 		}
 	}
-	return sum / float64(n)
+	for i := range sum {
+		sum[i] /= float32(n)
+	}
+	return dot(coded(vector.Encode(sum)), q)
 }
 
 type oracleRow struct {
@@ -174,7 +189,8 @@ type oracleRow struct {
 func (o *oracle) search(t *testing.T, q Query, e Embedder) ([]oracleRow, map[string]float64) {
 	t.Helper()
 	v, _ := e.EmbedQuery(t.Context(), q.Text)
-	vec, known := unit(v)
+	u, known := unit(v)
+	vec := coded(vector.Encode(u))
 	mode := q.Mode
 	if !known && mode == Hybrid {
 		mode = Keyword
@@ -444,12 +460,12 @@ func checkSearch(t *testing.T, o *oracle, q Query, e Embedder) {
 		want, got = slices.DeleteFunc(want, none), slices.DeleteFunc(got, none)
 	}
 	// Scores of vectors are sums of 32-bit numbers: rows that close may swap.
-	near := gocmp.Comparer(func(a, b oracleRow) bool { return math.Abs(a.Score-b.Score) < 1e-6 })
+	near := gocmp.Comparer(func(a, b oracleRow) bool { return math.Abs(a.Score-b.Score) < 1e-5 })
 	if diff := gocmp.Diff(want, got, near, cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("query %+v: %s", q, diff)
 	}
 	for _, row := range got { // the right score for that tool, not only for that place
-		if exact, ok := all[row.ID]; !ok || math.Abs(exact-row.Score) > 1e-6 {
+		if exact, ok := all[row.ID]; !ok || math.Abs(exact-row.Score) > 1e-5 {
 			t.Fatalf("query %+v: tool %s scores %v, want %v (%v)", q, row.ID, row.Score, exact, ok)
 		}
 	}

@@ -1,188 +1,158 @@
 package index
 
-import "slices"
+import (
+	"math"
+	"slices"
 
-// score computes the scores that ranking needs, and the total.
+	"github.com/tooldex/tooldex/index/vector"
+)
+
+// noResult is the score of a document that is not allowed, or shares no term
+// with a query of words alone: whatever the floor, it is no result.
+var noResult = math.Inf(-1)
+
+// weights make one score of a document's BM25F, cosine and server prior; each
+// includes its share of the normalisation. They express all three modes.
+type weights struct {
+	keyword, cosine, prior float64
+	alone                  float64 // of BM25F where the document has no vector
+}
+
+func (r *search) setWeights() {
+	keyword := 0.0
+	if r.lexical.Upper > 0 {
+		keyword = 1 / r.lexical.Upper
+	}
+	switch r.mode {
+	case Keyword:
+		r.weights = weights{keyword: keyword, alone: keyword}
+	case Semantic:
+		r.weights = weights{cosine: 1}
+	case Hybrid:
+		f := r.fusion
+		n := 1 + f.Gamma
+		r.weights = weights{f.Lambda * keyword / n, (1 - f.Lambda) / n, f.Gamma / n, keyword}
+	}
+}
+
+// score scores every allowed document, or, where these are too many to look at
+// each vector, the candidates.
 func (r *search) score() {
 	r.setWeights()
-	r.bound()
-	if r.partial = r.mode != Keyword && r.count > r.s.threshold; r.partial {
-		r.scoreCandidates()
-		return
+	clear(r.keywords)
+	if r.mode != Semantic {
+		r.s.lexical.Scores(r.keywords, &r.lexical)
 	}
-	r.sweep()
-}
-
-// margins bound how far approximate scores can be from the exact ones.
-type margins struct {
-	fixed, slope float64   // of the sweep's: fixed + slope times the document's size + relative times the score
-	sizes        []float32 // by document
-	sharpened    float64   // of sharpened ones: sharpened + relative times the score
-	relative     float64
-}
-
-func (r *search) bound() {
-	const rounding = 2e-6 // of sums of a few 32-bit numbers up to 1
-	fixed, relative := r.s.lexical.Within(&r.lexical)
-	fixed = fixed*r.weights.lexical(r.space) + rounding
-	r.margins = margins{fixed: fixed, sharpened: fixed, relative: relative}
-	if r.space == nil {
-		return
+	clear(r.priors)
+	if r.space != nil && r.weights.prior > 0 {
+		r.space.servers.Scores(r.priors, &r.query, nil)
 	}
-	r.probe.Set(r.space.scan, r.vec)
-	r.servers.Set(r.space.servers, r.vec)
-	e, priors := r.probe.Errors(), float64(r.servers.Errors().Sharpened)*r.weights.prior
-	weight := r.weights.cosine
-	if r.s.unnamed { // whose cosine is their prior, too
-		weight += r.weights.prior
-	}
-	r.margins.fixed += float64(e.Fixed)*weight + priors
-	r.margins.slope = float64(e.Slope) * weight
-	r.margins.sizes = e.Sizes
-	r.margins.sharpened += float64(e.Sharpened)*weight + priors
-}
-
-// within is how far the sweep's score of a document can be from the exact one.
-func (m *margins) within(doc uint32, score float64) float64 {
-	within := m.fixed + m.relative*score
-	if m.slope > 0 {
-		within += m.slope * float64(m.sizes[doc])
-	}
-	return within
-}
-
-// closely is how far a sharpened score can be from the exact one.
-func (m *margins) closely(score float64) float64 { return m.sharpened + m.relative*score }
-
-// sweep scores every allowed document approximately, in a pass that also
-// finds the candidates for the first rows. Every score that can decide which
-// rows are best or whether a document reaches the floor is then sharpened, and
-// made exact where that does not decide: rows and totals are those of exact
-// scores.
-func (r *search) sweep() {
-	r.total, r.candidates = 0, r.candidates[:0]
-	clear(r.sharp)
-	r.best.reset(r.limit, r.reach())
-	parts := r.runParts()
-	for i := range parts {
-		r.best.least = max(r.best.least, parts[i].best.least)
-	}
-	for i := range parts {
-		p := &parts[i]
-		r.total += p.total
-		for _, b := range p.best.seen {
-			if b.high >= r.best.least {
-				r.best.offer(b)
-			}
+	r.partial = r.mode != Keyword && r.count > r.s.threshold
+	switch {
+	case r.partial:
+		r.collect()
+		r.space.rows.ScoresOf(r.cosines, &r.query, r.candidates)
+		for d := range r.scores {
+			r.scores[d] = noResult
 		}
+		for _, d := range r.candidates {
+			r.scores[d] = r.fused(d, r.cosines[d])
+		}
+	case r.space != nil:
+		r.space.rows.Scores(r.cosines, &r.query, r.allowed)
+		r.fuse()
+	default:
+		r.fuse()
 	}
-	r.addNamed()
-	r.candidates = append(r.candidates, r.narrow(r.limit, r.best.candidates())...)
-	slices.Sort(r.candidates)
-	r.candidates = slices.Compact(r.candidates)
-}
-
-// addNamed makes candidates of the tools that the query names, and counts
-// those that reach the floor only because they are named.
-func (r *search) addNamed() {
-	floor := r.floor()
 	for _, d := range r.named.docs {
-		if !r.allows(d) {
-			continue
+		if r.allows(d) {
+			r.scores[d] = raised(max(0, r.scores[d]))
 		}
-		rough := float64(r.rough[d])
-		uncounted := rough < floor-r.margins.within(d, rough)
-		r.candidates = append(r.candidates, d)
-		if r.refine(d); uncounted && r.scores[d] >= floor {
-			r.total++
-		}
-		r.best.know(bounds{d, r.scores[d], r.scores[d]})
 	}
 }
 
-// narrow returns those of docs that can be among the best k of them, with
-// their exact scores.
-func (r *search) narrow(k int, docs []uint32) []uint32 {
-	r.sharpen(docs)
-	r.second.reset(k, 1)
-	for _, d := range docs {
-		score := r.scores[d]
-		within := r.margins.closely(score)
-		r.second.offer(bounds{d, score - within, score + within})
-	}
-	docs = r.second.candidates()
-	for _, d := range docs {
-		r.refine(d)
-	}
-	return docs
-}
-
-// sharpen makes scores of the sweep nearly exact, but for those of tools that
-// the query names, which are exact by another rule.
-func (r *search) sharpen(docs []uint32) {
+// fuse scores all documents.
+func (r *search) fuse() {
 	if r.space == nil {
+		for d, keyword := range r.keywords {
+			r.scores[d] = r.weights.words(keyword)
+		}
+	} else {
+		w, rows, keywords := r.weights, r.space.rows, r.keywords[:len(r.scores)]
+		for d, cosine := range r.cosines[:len(r.scores)] {
+			if !rows.Has(d) {
+				r.scores[d] = clip(w.alone * float64(keywords[d]))
+				continue
+			}
+			r.scores[d] = w.fuse(keywords[d], cosine, r.prior(uint32(d), cosine))
+		}
+	}
+	if r.allowed == nil {
 		return
 	}
-	var blunt [64]uint32
-	for len(docs) > 0 {
-		n := min(len(docs), len(blunt))
-		some := blunt[:0]
-		for _, d := range docs[:n] {
-			if bit := uint64(1) << (d % 64); r.sharp[d/64]&bit == 0 {
-				r.sharp[d/64] |= bit
-				some = append(some, d)
-			}
+	for d := range r.scores {
+		if !r.allowed.Test(uint(d)) {
+			r.scores[d] = noResult
 		}
-		r.probe.Sharpen(r.cosines, some)
-		for _, d := range some {
-			if !slices.Contains(r.named.docs, d) {
-				r.scores[d] = r.blended(d)
-			}
-		}
-		docs = docs[n:]
 	}
 }
 
-// refine makes the score of a document exact, by the exact-name rule too.
-func (r *search) refine(doc uint32) {
-	cosine, prior := 0.0, 0.0
-	if r.space != nil {
-		cosine, prior = float64(r.space.scan.Score(r.vec, doc)), r.prior(doc)
+// fused is the score of a document, given its cosine.
+func (r *search) fused(doc uint32, cosine float32) float64 {
+	switch keyword := r.keywords[doc]; {
+	case r.space == nil:
+		return r.weights.words(keyword)
+	case !r.space.rows.Has(int(doc)):
+		return clip(r.weights.alone * float64(keyword))
+	default:
+		return r.weights.fuse(keyword, cosine, r.prior(doc, cosine))
 	}
-	score := r.fused(doc, r.bm25f(doc), cosine, prior)
-	if slices.Contains(r.named.docs, doc) {
-		score = raised(score)
-	}
-	r.scores[doc] = score
 }
 
-// bm25f is the exact lexical score of a document.
-func (r *search) bm25f(doc uint32) float64 {
-	if r.mode == Semantic {
-		return 0
+// prior is the prior of a document's server. A tool without a server is its
+// own.
+func (r *search) prior(doc uint32, cosine float32) float32 {
+	if server := r.s.server[doc]; int(server) < len(r.priors) {
+		return r.priors[server]
 	}
-	return r.s.lexical.Score(doc, &r.lexical)
+	return cosine
 }
 
-// bestSeen returns the k best rows among the documents that can take part in
-// the answer and that ok accepts.
-func (r *search) bestSeen(k int, ok func(doc uint32) bool) []scored {
-	var docs []uint32
-	if r.partial {
-		docs = slices.DeleteFunc(slices.Clone(r.candidates), func(d uint32) bool { return !ok(d) })
-	} else {
-		r.second.reset(k, 1)
-		for _, b := range r.best.seen {
-			if ok(b.doc) {
-				r.second.offer(b)
-			}
+// fuse is the score of a document that has a vector.
+func (w *weights) fuse(keyword, cosine, prior float32) float64 {
+	return clip(w.keyword*float64(keyword) + w.cosine*float64(max(0, cosine)) + w.prior*float64(max(0, prior)))
+}
+
+// words is the score of a document by words alone.
+func (w *weights) words(keyword float32) float64 {
+	if keyword == 0 {
+		return noResult
+	}
+	return clip(w.alone * float64(keyword))
+}
+
+// clip cuts what rounding adds to a score.
+func clip(score float64) float64 {
+	if score > 1 {
+		return 1
+	}
+	return score
+}
+
+// raised is the score of a tool that the query names, given what it would be
+// otherwise: above all others, in the same order.
+func raised(s float64) float64 { return 1 - (1-s)/100 }
+
+// bestOf returns the k best rows among the documents that ok accepts; nil
+// accepts all.
+func (r *search) bestOf(k int, ok func(doc uint32) bool) []vector.Hit {
+	r.best.Reset(k)
+	least := max(r.best.Least(), r.lowest())
+	for d, score := range r.scores {
+		if score >= least && score > noResult && (ok == nil || ok(uint32(d))) {
+			r.best.Offer(vector.Hit{Doc: uint32(d), Score: score})
+			least = max(least, r.best.Least())
 		}
-		docs = r.second.candidates()
 	}
-	docs = r.narrow(k, docs)
-	r.second.top.reset(k)
-	for _, d := range docs {
-		r.second.top.push(d, r.scores[d])
-	}
-	return r.second.top.sorted()
+	return slices.Clone(r.best.Hits)
 }

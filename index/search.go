@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -52,42 +53,34 @@ type search struct {
 	reason  string // why it is not the mode or model asked for
 	unknown bool   // no model knows a word of the query
 	lexical bm25.Query
-	space   *space    // nil in keyword mode
-	fusion  Fusion    // of the space
-	vec     []float32 // the query's vector, unit length or zero
+	space   *space // nil in keyword mode
+	fusion  Fusion // of the space
 	weights weights
 	named   naming
 	partial bool // only candidates are scored
-	margins margins
-	total   int // documents that reach the floor
 	*scratch
 }
 
 // scratch is what one search needs in proportion to the catalog; it is pooled.
 type scratch struct {
-	keywords   []float32    // by document: BM25F, approximately
-	cosines    []float32    // by document, approximately
-	rough      []float32    // by document: scores made of these
-	scores     []float64    // by document: of those that were looked at closely
-	priors     []float32    // by server: weighted, nearly exact
-	sharp      []uint64     // bitmap of the documents whose cosines are nearly exact
-	candidates []uint32     // documents that can be among the rows
-	probe      vector.Probe // of the documents' vectors
-	servers    vector.Probe // of the servers' means
-	crew       *crew
-	best       shortlist
-	second     shortlist // of the diversity rule
+	keywords   []float32    // by document: BM25F
+	cosines    []float32    // by document, of those that are scored
+	scores     []float64    // by document, of those that are scored
+	priors     []float32    // by server: cosines of their means
+	query      vector.Query // as the documents' vectors are coded
+	candidates []uint32     // documents that are scored, where that is not every allowed one
+	seen       []uint64     // bitmap of these
+	best       vector.Top
 }
 
-var scratches = sync.Pool{New: func() any { return &scratch{crew: newCrew()} }}
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (c *scratch) reset(docs, servers int) {
 	c.keywords = slices.Grow(c.keywords[:0], docs)[:docs]
 	c.cosines = slices.Grow(c.cosines[:0], docs)[:docs]
-	c.rough = slices.Grow(c.rough[:0], docs)[:docs]
 	c.scores = slices.Grow(c.scores[:0], docs)[:docs]
 	c.priors = slices.Grow(c.priors[:0], servers)[:servers]
-	c.sharp = slices.Grow(c.sharp[:0], (docs+63)/64)[:(docs+63)/64]
+	c.seen = slices.Grow(c.seen[:0], (docs+63)/64)[:(docs+63)/64]
 	c.candidates = c.candidates[:0]
 }
 
@@ -110,7 +103,6 @@ func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 	}
 	run.scratch = scratches.Get().(*scratch)
 	run.reset(len(s.docs), len(s.servers))
-	run.crew.summon(run.hands())
 	if run.mode != Keyword {
 		if err := run.embed(ctx, ix, text); err != nil {
 			run.end()
@@ -127,9 +119,6 @@ func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 
 func (r *search) end() {
 	if r.scratch != nil {
-		r.crew.forget()
-		r.probe.Forget()
-		r.servers.Forget()
 		scratches.Put(r.scratch)
 	}
 }
@@ -154,7 +143,7 @@ func (r *search) embed(ctx context.Context, ix *Index, text string) error {
 	for _, sp := range r.s.spaces {
 		vec, err := ix.embedQuery(ctx, sp, text)
 		if err == nil {
-			r.use(sp, vec)
+			r.use(sp, vector.Encode(vec))
 			r.reason = reasons(failed)
 			return nil
 		}
@@ -196,8 +185,9 @@ func (ix *Index) embedQuery(ctx context.Context, sp *space, text string) ([]floa
 }
 
 // use makes sp answer a query of that vector.
-func (r *search) use(sp *space, vec []float32) {
-	r.space, r.vec = sp, vec
+func (r *search) use(sp *space, query vector.Code) {
+	r.space = sp
+	r.query.Set(query)
 	r.fusion, _ = longestPrefix(r.s.params.Fusion, sp.model)
 }
 
@@ -221,29 +211,6 @@ func (r *search) floor() float64 {
 		return *r.q.MinScore
 	}
 	return r.s.params.Floor
-}
-
-// raised is the score of a tool that the query names, given what it would be
-// otherwise: above all others, in the same order.
-func raised(s float64) float64 { return 1 - (1-s)/100 }
-
-// each calls f for every document that was scored.
-func (r *search) each(f func(doc uint32)) {
-	if r.partial {
-		for _, d := range r.candidates {
-			f(d)
-		}
-		return
-	}
-	if r.allowed == nil {
-		for d := range r.s.docs {
-			f(uint32(d))
-		}
-		return
-	}
-	for d, ok := r.allowed.NextSet(0); ok; d, ok = r.allowed.NextSet(d + 1) {
-		f(uint32(d))
-	}
 }
 
 // results cuts and formats what was scored.
@@ -284,35 +251,35 @@ func (r *search) listed(res *Results) {
 
 // rank fills the rows of res.
 func (r *search) rank(res *Results) {
-	res.Total, res.TotalIsLowerBound = r.total, r.partial
-	r.best.top.reset(r.limit)
-	for _, d := range r.candidates {
-		res.Best = max(res.Best, r.scores[d])
-		if r.passes(r.scores[d]) {
-			r.best.top.push(d, r.scores[d])
+	res.TotalIsLowerBound = r.partial
+	floor := max(r.floor(), -math.MaxFloat64) // above what is no result
+	for _, score := range r.scores {
+		if score >= floor {
+			res.Total++
+		}
+		if score > res.Best {
+			res.Best = score
 		}
 	}
-	rows := r.diversify(r.best.top.sorted())
+	rows := r.diversify(r.bestOf(r.limit, nil))
 	res.Hits = make([]Hit, 0, len(rows))
 	for _, row := range rows {
-		res.Hits = append(res.Hits, r.row(row))
+		h := r.s.hit(row.Doc)
+		h.Score = row.Score
+		if r.q.Explain {
+			e := r.explain(row.Doc)
+			h.Explanation = &e
+		}
+		res.Hits = append(res.Hits, h)
 	}
 }
 
-// passes says whether a row may score that little.
-func (r *search) passes(score float64) bool {
-	return r.q.MinScore == nil || score >= *r.q.MinScore
-}
-
-func (r *search) row(c scored) Hit {
-	h := r.s.hit(c.doc)
-	h.Score = c.score
-	if r.q.Explain {
-		e := r.explain(c.doc)
-		e.Score = c.score // the same sum, added up in another order
-		h.Explanation = &e
+// lowest is what a row must score.
+func (r *search) lowest() float64 {
+	if r.q.MinScore == nil {
+		return noResult
 	}
-	return h
+	return *r.q.MinScore
 }
 
 // judge claims what calibration allows about the first row.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 const (
@@ -42,16 +43,15 @@ func (ix *Index) Similar(ctx context.Context, id string, f Filter, limit int) ([
 func (s *snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
 	r := &search{s: s, q: &Query{Filter: *f}, limit: nearDuplicates * limit, mode: Keyword}
 	r.allowed, r.count = s.allowed(f)
+	r.scratch = scratches.Get().(*scratch)
+	r.reset(len(s.docs), len(s.servers))
 	for _, sp := range s.spaces {
-		if sp.absent == nil || !sp.absent[doc] {
+		if sp.rows.Has(int(doc)) {
 			r.mode = Hybrid
 			r.use(sp, sp.rows.Row(int(doc)))
 			break
 		}
 	}
-	r.scratch = scratches.Get().(*scratch)
-	r.reset(len(s.docs), len(s.servers))
-	r.crew.summon(r.hands())
 	s.lexical.Like(&r.lexical, doc, similarTerms, s.lexicon)
 	r.score()
 	return r
@@ -60,33 +60,20 @@ func (s *snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
 // neighbors folds the best rows by text into limit neighbors. Near-duplicates
 // fill places of the ranking: while folding leaves too few it asks for more.
 func (r *search) neighbors(self uint32, limit int) []Neighbor {
-	for {
-		most := r.limit - 1 // one may be the tool itself
-		r.best.top.reset(most)
-		for _, d := range r.candidates {
-			if d != self && r.scores[d] > 0 {
-				r.best.top.push(d, r.scores[d])
-			}
-		}
-		rows := r.best.top.sorted()
-		out := r.folded(rows, self, limit)
-		if len(out) == limit || len(rows) < most {
+	for most := nearDuplicates * limit; ; most *= nearDuplicates {
+		rows := r.bestOf(most, func(d uint32) bool { return d != self && r.scores[d] > 0 })
+		if out := r.folded(rows, self, limit); len(out) == limit || len(rows) < most {
 			return out
-		}
-		if r.limit *= nearDuplicates; r.partial {
-			r.narrow(r.limit, r.candidates)
-		} else {
-			r.sweep()
 		}
 	}
 }
 
-func (r *search) folded(rows []scored, self uint32, limit int) []Neighbor {
+func (r *search) folded(rows []vector.Hit, self uint32, limit int) []Neighbor {
 	var out []Neighbor
 	ref := r.s.reference(self)
 	place := map[uint64]int{}
 	for _, row := range rows {
-		d := r.s.docs[row.doc]
+		d := r.s.docs[row.Doc]
 		if i, ok := place[d.twin]; ok {
 			out[i].Homes = append(out[i].Homes, d.qualified)
 			continue
@@ -95,8 +82,8 @@ func (r *search) folded(rows []scored, self uint32, limit int) []Neighbor {
 			continue
 		}
 		place[d.twin] = len(out)
-		n := Neighbor{Hit: r.s.hit(row.doc), Reason: ref.reason(row.doc)}
-		n.Score = row.score
+		n := Neighbor{Hit: r.s.hit(row.Doc), Reason: ref.reason(row.Doc)}
+		n.Score = row.Score
 		out = append(out, n)
 	}
 	for i := range out {

@@ -61,7 +61,6 @@ type corpus struct {
 	params     Params
 	generation uint64
 	threshold  int
-	before     *snapshot // with whose documents the new one's may be shared; nil for none
 }
 
 // newSnapshot makes the lexical part of a snapshot; withSpaces adds vectors.
@@ -76,34 +75,10 @@ func newSnapshot(c corpus) *snapshot {
 	}
 	s.numberServers()
 	var wg sync.WaitGroup
-	wg.Go(func() { s.indexTerms(c.before) })
+	wg.Go(s.indexTerms)
 	s.names = newNameTable(s.docs)
 	wg.Wait()
 	return s
-}
-
-// kept finds for each document its number in an older snapshot, bm25.None (and
-// vector.None, which is the same) for a new one. Of documents with one id at
-// most as many are found as are in order.
-func (s *snapshot) kept(old *snapshot) []uint32 {
-	from := make([]uint32, len(s.docs))
-	o := 0
-	for i, d := range s.docs {
-		from[i] = bm25.None
-		for o < len(old.docs) && old.docs[o] != d && old.docs[o].before(d) {
-			o++
-		}
-		if o < len(old.docs) && old.docs[o] == d {
-			from[i] = uint32(o)
-			o++
-		}
-	}
-	return from
-}
-
-// before says whether d comes before other in a snapshot.
-func (d *document) before(other *document) bool {
-	return cmp.Or(strings.Compare(d.id, other.id), strings.Compare(d.qualified, other.qualified)) < 0
 }
 
 // sortDocuments sorts docs in place by id, most of them without looking at
@@ -133,7 +108,7 @@ func sortDocuments(docs []*document) []*document {
 func (s *snapshot) withParams(p Params) *snapshot {
 	t := *s
 	t.params = p
-	t.indexTerms(nil)
+	t.indexTerms()
 	return &t
 }
 
@@ -144,19 +119,14 @@ func (s *snapshot) withSpaces(spaces ...*space) *snapshot {
 	return &t
 }
 
-// indexTerms indexes the documents' terms, out of an older index if there is
-// one.
-func (s *snapshot) indexTerms(before *snapshot) {
+// indexTerms indexes the documents' terms.
+func (s *snapshot) indexTerms() {
 	in := bm25.Input{Groups: s.server, Terms: s.lexicon.Len(), Params: lexicalParams(s.params)}
 	in.Docs = make([]*bm25.Doc, len(s.docs))
 	for i, d := range s.docs {
 		in.Docs[i] = &d.terms
 	}
-	if before == nil {
-		s.lexical = bm25.Build(in)
-	} else {
-		s.lexical = bm25.Rebase(before.lexical, in, s.kept(before))
-	}
+	s.lexical = bm25.Build(in)
 }
 
 func lexicalParams(p Params) bm25.Params {

@@ -11,16 +11,13 @@
 // number of documents above a floor is part of an answer, so that nothing may
 // be skipped, and reading a posting takes less time than deciding to skip it.
 //
-// A [Lexicon] numbers the terms, a [Counter] counts a document's, [Build] makes
-// an immutable [Index] that any number of goroutines may search, and [Rebase]
-// makes one out of the one before. [Index.Approximate] scores all documents
-// within the error that [Index.Within] states, [Index.Score] one exactly.
+// A [Lexicon] numbers the terms, a [Counter] counts a document's, and [Build]
+// makes an immutable [Index] that any number of goroutines may search. A score
+// is what the postings add up to, in 32 bits.
 package bm25
 
 import (
-	"encoding/binary"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -40,18 +37,6 @@ type Doc struct {
 	Masks   []uint8           // by term: bit f is set when field f has it
 	Counts  []uint16          // by term, one for each set bit from the lowest
 	Lengths [MaxFields]uint32 // terms of each field that count in its length
-}
-
-// countsOf are the counts of term number i of the document.
-func (d *Doc) countsOf(i int) []uint16 {
-	before, j := 0, 0
-	for ; j+8 <= i; j += 8 {
-		before += bits.OnesCount64(binary.NativeEndian.Uint64(d.Masks[j:]))
-	}
-	for ; j < i; j++ {
-		before += bits.OnesCount8(d.Masks[j])
-	}
-	return d.Counts[before : before+bits.OnesCount8(d.Masks[i])]
 }
 
 // A Counter counts a document's terms. The zero value is ready.

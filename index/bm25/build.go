@@ -17,8 +17,6 @@ type Index struct {
 	docs   []*Doc
 	start  []uint32 // postings of term t are [start[t], start[t+1])
 	post   []posting
-
-	impactOf [MaxFields]float64 // the average lengths that impacts were computed with
 }
 
 // A posting is a document that has a term. Those of one term ascend.
@@ -42,7 +40,6 @@ func Build(in Input) *Index {
 	ix.stats.DF = make([]uint32, in.Terms)
 	ix.start = make([]uint32, in.Terms+1)
 	ix.countLengths()
-	ix.impactOf = ix.stats.AvgLen
 	ix.countPostings()
 	ix.capFlooding(in.Groups)
 	ix.fill()
@@ -144,11 +141,8 @@ func (ix *Index) fill() {
 
 // norms fills norm with what one occurrence in each field of doc adds to tf.
 func (ix *Index) norms(doc *Doc, norm *[MaxFields]float64) {
-	norms(&ix.params, &ix.stats.AvgLen, doc, norm)
-}
-
-func norms(p *Params, avglen *[MaxFields]float64, doc *Doc, norm *[MaxFields]float64) {
-	for f, avg := range avglen {
+	p := &ix.params
+	for f, avg := range ix.stats.AvgLen {
 		norm[f] = 0
 		if avg == 0 {
 			continue

@@ -55,66 +55,18 @@ func (ix *Index) has(term uint32) bool {
 	return int(term)+1 < len(ix.start) && ix.start[term] < ix.start[term+1]
 }
 
-// Approximate adds to dst, which has one element a document, the scores of the
-// documents numbered from lo up to hi; none is further from what Score says
-// than Within allows.
-func (ix *Index) Approximate(dst []float32, q *Query, lo, hi int) {
+// Scores adds to dst, which has one element a document, the scores of all
+// documents.
+func (ix *Index) Scores(dst []float32, q *Query) {
 	for _, t := range q.Terms {
 		if !t.Known {
 			continue
 		}
 		w := float32(float64(t.Count) * t.IDF)
-		list := ix.post[ix.start[t.ID]:ix.start[t.ID+1]]
-		for _, p := range list[search(list, lo):] {
-			if int(p.doc) >= hi {
-				break
-			}
+		for _, p := range ix.post[ix.start[t.ID]:ix.start[t.ID+1]] {
 			dst[p.doc] += w * p.impact
 		}
 	}
-}
-
-// search returns where documents from doc on begin.
-func search(list []posting, doc int) int {
-	if doc == 0 {
-		return 0
-	}
-	lo, hi := 0, len(list)
-	for lo < hi {
-		if mid := (lo + hi) / 2; int(list[mid].doc) < doc {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
-}
-
-// Within bounds how far an approximate score can be from the exact one: by
-// fixed, and by relative times the score. Every impact is off by a 32-bit
-// number's rounding, as is every step of the sum, and by what average lengths
-// have moved since it was computed.
-func (ix *Index) Within(q *Query) (fixed, relative float64) {
-	const rounding = 1.0 / (1 << 24)
-	return q.Upper * float64(len(q.Terms)+4) * rounding, ix.drift()
-}
-
-// Score is the score of document d.
-func (ix *Index) Score(d uint32, q *Query) float64 {
-	doc := ix.docs[d]
-	var norm [MaxFields]float64
-	ix.norms(doc, &norm)
-	sum := 0.0
-	for _, t := range q.Terms {
-		if !t.Known {
-			continue
-		}
-		if i, ok := slices.BinarySearch(doc.Terms, t.ID); ok {
-			tf := frequency(doc.Masks[i], doc.countsOf(i), &norm)
-			sum += float64(t.Count) * t.IDF * saturate(tf, ix.params.K1)
-		}
-	}
-	return sum
 }
 
 // A Contribution is one query term's part of a document's score.

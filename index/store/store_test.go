@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -202,14 +203,14 @@ func TestVectors(t *testing.T) {
 		t.Fatal("the template's version must be part of the space")
 	}
 	texts := [][32]byte{{1}, {2}, {3}}
-	vs := [][]float32{{1, 2}, {3, 4}}
+	vs := [][]byte{{1, 2}, {3, 4}}
 	info := SpaceInfo{Key: a, Model: "model a", Template: "1", Dims: 2, Used: day}
 	if err := s.PutVectors(t.Context(), info, texts[:2], vs); err != nil {
 		t.Fatal(err)
 	}
-	got := make([][]float32, 3)
-	damaged, err := s.Vectors(t.Context(), a, texts, func(i int, v []byte) { got[i] = floats(v) })
-	if diff := cmp.Diff([][]float32{{1, 2}, {3, 4}, nil}, got); diff != "" || err != nil || damaged != 0 {
+	got := make([][]byte, 3)
+	damaged, err := s.Vectors(t.Context(), a, texts, func(i int, v []byte) { got[i] = bytes.Clone(v) })
+	if diff := cmp.Diff([][]byte{{1, 2}, {3, 4}, nil}, got); diff != "" || err != nil || damaged != 0 {
 		t.Errorf("Vectors: %d damaged, %v (-want +got):\n%s", damaged, err, diff)
 	}
 	if _, err := s.Vectors(t.Context(), b, texts, func(i int, v []byte) { t.Errorf("text %d has a vector in another space", i) }); err != nil {
@@ -219,12 +220,6 @@ func TestVectors(t *testing.T) {
 	if diff := cmp.Diff([]SpaceInfo{info}, infos, byInstant); diff != "" || err != nil {
 		t.Errorf("Spaces (-want +got):\n%s%v", diff, err)
 	}
-}
-
-func floats(v []byte) []float32 {
-	f := make([]float32, len(v)/4)
-	Floats(f, v)
-	return f
 }
 
 func TestReplaceByDelta(t *testing.T) {
@@ -263,7 +258,7 @@ func TestMaintain(t *testing.T) {
 	x, y := SpaceOf("x", ""), SpaceOf("y", "")
 	for i, sp := range []Space{x, y} {
 		info := SpaceInfo{Key: sp, Model: sp.String(), Dims: 1, Used: day}
-		if err := s.PutVectors(t.Context(), info, [][32]byte{{byte(i)}}, [][]float32{{1}}); err != nil {
+		if err := s.PutVectors(t.Context(), info, [][32]byte{{byte(i)}}, [][]byte{{1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -296,7 +291,7 @@ func TestCollect(t *testing.T) {
 	stock(t, s, "a", es)
 	x := SpaceInfo{Key: SpaceOf("x", ""), Dims: 1}
 	texts := [][32]byte{es[0].Texts[0], {1}, {2}, {3}}
-	if err := s.PutVectors(t.Context(), x, texts, [][]float32{{1}, {1}, {1}, {1}}); err != nil {
+	if err := s.PutVectors(t.Context(), x, texts, [][]byte{{1}, {1}, {1}, {1}}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.Collect(t.Context(), 5); n != 0 || err != nil {

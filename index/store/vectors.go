@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"math"
 	"slices"
 	"time"
 
@@ -37,8 +35,7 @@ type SpaceInfo struct {
 func spaceKey(x Space) []byte { return append([]byte("space/"), x[:]...) }
 
 // Vectors calls visit with the place in texts and the vector of each text
-// that has a whole one, for [Floats] to read before visit returns; the order
-// is any. It returns how many were damaged.
+// that has a whole one, to be read before visit returns; the order is any. It returns how many were damaged.
 func (s *Store) Vectors(ctx context.Context, x Space, texts [][32]byte, visit func(i int, v []byte)) (damaged int, err error) {
 	order := make([]int, len(texts)) // of the keys, so that pages are read once
 	for i := range order {
@@ -73,7 +70,7 @@ func (s *Store) Vectors(ctx context.Context, x Space, texts [][32]byte, visit fu
 
 func (f *follower) vector(x Space, texts [][32]byte, i int, visit func(int, []byte)) (damaged int) {
 	p, whole := f.at(vectorKey(x, texts[i]))
-	if !whole || len(p)%4 != 0 {
+	if !whole {
 		return 1
 	}
 	if p != nil {
@@ -86,31 +83,16 @@ func vectorKey(x Space, text [32]byte) []byte {
 	return append(x[:len(x):len(x)], text[:]...)
 }
 
-// Floats reads a stored vector into dst, which must have room for its
-// len(v)/4 numbers.
-func Floats(dst []float32, v []byte) {
-	for i := range len(v) / 4 {
-		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(v[4*i:]))
-	}
-}
-
-func encodeVector(v []float32) []byte {
-	p := make([]byte, 0, 4*len(v))
-	for _, f := range v {
-		p = binary.LittleEndian.AppendUint32(p, math.Float32bits(f))
-	}
-	return p
-}
-
-// PutVectors stores the vectors of texts in the space, and that it was used.
-func (s *Store) PutVectors(ctx context.Context, x SpaceInfo, texts [][32]byte, vectors [][]float32) error {
+// PutVectors stores the vectors of texts in the space, in whatever form their
+// owner reads them, and that it was used.
+func (s *Store) PutVectors(ctx context.Context, x SpaceInfo, texts [][32]byte, vectors [][]byte) error {
 	return s.update(ctx, func(tx *bbolt.Tx) error {
 		if err := in(tx, "meta").putJSON(spaceKey(x.Key), x); err != nil {
 			return err
 		}
 		var p piece
 		for i, t := range texts {
-			p.add(in(tx, "vectors"), vectorKey(x.Key, t), encodeVector(vectors[i]))
+			p.add(in(tx, "vectors"), vectorKey(x.Key, t), vectors[i])
 		}
 		return p.apply()
 	})

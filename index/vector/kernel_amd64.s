@@ -14,8 +14,7 @@
 	MOVQ   32(AX), DX        \ // query
 	MOVQ   40(AX), R8        \ // rows left
 	MOVQ   48(AX), R9        \ // stride
-	VMOVSS 60(AX), X10       \ // scale of the query
-	VMOVSS 64(AX), X11         // base
+	VMOVSS 60(AX), X10         // scale of the query
 
 // ROW points R10 at the row, R13 at the one to ask for, and puts the scale of
 // the product into X8.
@@ -44,17 +43,22 @@
 #define STORE \
 	VCVTDQ2PS X0, X0       \
 	VMULSS    X8, X0, X0   \
-	VADDSS    X11, X0, X0  \
 	VMOVSS    X0, (DI)     \
 	ADDQ      $4, DI       \
 	ADDQ      $4, BX       \
 	DECQ      R8
 
-// func dotBytesAVX2(call *kernelCall)
-TEXT ·dotBytesAVX2(SB), NOSPLIT, $0-8
+// VPMADDUBSW multiplies unsigned bytes with signed ones and adds pairs: the
+// codes lose their signs, which the query's numbers get instead. No sum of two
+// is more than 16 bits, as no code is less than -127.
+
+// func dotsAVX2(call *kernelCall)
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-8
 	LOAD
-	TESTQ R8, R8
-	JE    done
+	VPCMPEQW Y9, Y9, Y9
+	VPSRLW   $15, Y9, Y9 // ones
+	TESTQ    R8, R8
+	JE       done
 
 row:
 	ROW
@@ -66,13 +70,21 @@ sum:
 
 block:
 	PREFETCHT0 (R13)(CX*1)
-	VPMOVSXBW  (R10)(CX*1), Y2
-	VPMOVSXBW  16(R10)(CX*1), Y3
-	VPMADDWD   (DX)(CX*2), Y2, Y2
-	VPMADDWD   32(DX)(CX*2), Y3, Y3
+	VMOVDQU    (R10)(CX*1), Y2
+	VMOVDQU    32(R10)(CX*1), Y4
+	VMOVDQU    (DX)(CX*1), Y3
+	VMOVDQU    32(DX)(CX*1), Y5
+	VPSIGNB    Y2, Y3, Y3
+	VPSIGNB    Y4, Y5, Y5
+	VPABSB     Y2, Y2
+	VPABSB     Y4, Y4
+	VPMADDUBSW Y3, Y2, Y2
+	VPMADDUBSW Y5, Y4, Y4
+	VPMADDWD   Y9, Y2, Y2
+	VPMADDWD   Y9, Y4, Y4
 	VPADDD     Y2, Y0, Y0
-	VPADDD     Y3, Y1, Y1
-	ADDQ       $32, CX
+	VPADDD     Y4, Y1, Y1
+	ADDQ       $64, CX
 	CMPQ       CX, R9
 	JLT        block
 
@@ -86,13 +98,12 @@ done:
 	RET
 
 // VPDPBUSD multiplies unsigned bytes with signed ones: the codes get 128 added,
-// and the query comes as two planes of bytes, the high ones first.
+// and 128 times the query's sum is taken off again.
 
-// func dotBytesVNNI(call *kernelCall)
-TEXT ·dotBytesVNNI(SB), NOSPLIT, $0-8
+// func dotsVNNI(call *kernelCall)
+TEXT ·dotsVNNI(SB), NOSPLIT, $0-8
 	LOAD
 	VMOVD        56(AX), X12 // 128 times the query's sum
-	LEAQ         (DX)(R9*1), R11
 	MOVL         $0x80808080, AX
 	VPBROADCASTD AX, Z9
 	TESTQ        R8, R8
@@ -103,20 +114,16 @@ row:
 
 sum:
 	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
 	XORQ   CX, CX
 
 block:
 	PREFETCHT0 (R13)(CX*1)
 	VPXORD     (R10)(CX*1), Z9, Z2
 	VPDPBUSD   (DX)(CX*1), Z2, Z0
-	VPDPBUSD   (R11)(CX*1), Z2, Z1
 	ADDQ       $64, CX
 	CMPQ       CX, R9
 	JLT        block
 
-	VPSLLD        $8, Z0, Z0
-	VPADDD        Z1, Z0, Z0
 	VEXTRACTI64X4 $1, Z0, Y1
 	VPADDD        Y1, Y0, Y0
 	FOLD

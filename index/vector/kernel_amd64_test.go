@@ -1,20 +1,18 @@
 package vector
 
-import "unsafe"
-
-// kernels are all that this machine has, with a base of .5.
-var kernels = map[string]func(c *codes, dst []float32, ids []uint32, q *codedQuery){
-	"default": func(c *codes, dst []float32, ids []uint32, q *codedQuery) { c.dots(dst, ids, q, .5) },
+// kernels are all that this machine has.
+var kernels = map[string]func(c *Codes, dst []float32, ids []uint32, q *Query){
+	"default": (*Codes).Dots, "portable": (*Codes).dotsGo,
 }
 
 func init() {
-	if !codesInHardware {
+	if !hasAVX2 {
 		return
 	}
-	kernels["AVX2"] = func(c *codes, dst []float32, ids []uint32, q *codedQuery) {
-		dotBytesAVX2(&kernelCall{
-			dst: &dst[0], codes: &c.data[0], scale: &c.scale[0], ids: &ids[0], query: unsafe.Pointer(&q.words[0]),
-			n: len(ids), stride: c.stride, factor: q.scale, base: .5,
+	kernels["AVX2"] = func(c *Codes, dst []float32, ids []uint32, q *Query) {
+		dotsAVX2(&kernelCall{
+			dst: &dst[0], codes: &c.data[0], scale: &c.scale[0], ids: &ids[0], query: &q.numbers[0],
+			n: len(ids), stride: c.stride, factor: q.scale,
 		})
 	}
 }

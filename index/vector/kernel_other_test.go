@@ -2,6 +2,5 @@
 
 package vector
 
-var kernels = map[string]func(c *codes, dst []float32, ids []uint32, q *codedQuery){
-	"default": func(c *codes, dst []float32, ids []uint32, q *codedQuery) { c.dots(dst, ids, q, .5) },
-}
+// kernels are all that this machine has.
+var kernels = map[string]func(c *Codes, dst []float32, ids []uint32, q *Query){"default": (*Codes).Dots}

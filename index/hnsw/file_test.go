@@ -1,4 +1,4 @@
-package vector
+package hnsw
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -29,10 +31,10 @@ func encode(t testing.TB, g *Graph, h Header) []byte {
 
 // smallGraph has 40 documents, two of them with one vector and one without.
 func smallGraph(t testing.TB, rows int) *Graph {
-	m := randomMatrix(1, rows, 5, 1)
+	m := randomRows(1, rows, 5, 1)
 	if rows > 4 {
-		copy(m.Row(3), m.Row(2))
-		clear(m.Row(4))
+		m.Set(3, m.Row(2))
+		m.Set(4, absent(5))
 	}
 	return build(t, randomKeys(1, rows), m)
 }
@@ -104,18 +106,18 @@ func TestDecodeErrorsNameTheFault(t *testing.T) {
 		want  string
 		spoil func(g *Graph)
 	}{
-		{"section head: 0 dimensions", func(g *Graph) { g.dims = 0 }},
+		{"section head: 0 dimensions", func(g *Graph) { g.codes = vector.NewCodes(g.Nodes(), 0) }},
 		{"section head: beam 0", func(g *Graph) { g.ef = 0 }},
 		{"section head: beam 64 with recall 2", func(g *Graph) { g.recall = 2 }},
 		{"section head: entry 1000", func(g *Graph) { g.entry = 1000 }},
 		{"section keys: key", func(g *Graph) { g.keys[5] = g.keys[4] }},
 		{"section node: document 3 on node 4000", func(g *Graph) { g.node[3] = 4000 }},
-		{"section scale: -1", func(g *Graph) { g.codes.scale[3] = -1 }},
+		{"section scale: -1", func(g *Graph) { g.codes.Set(3, vector.Code{Scale: -1}) }},
 		{"section level: 9 for node", func(g *Graph) { g.level[3] = 9 }},
 		{"section above: ", func(g *Graph) { g.above = g.above[linksUpper:] }},
 		{"node 3, layer 0: neighbour 777", func(g *Graph) { g.base[3*linksBase] = 777 }},
 		{"node 3, layer 0: neighbours after", func(g *Graph) { g.base[4*linksBase-1], g.base[4*linksBase-2] = 1, none }},
-		{"section sums: ", func(g *Graph) { g.sums = g.sums[1:] }},
+		{"section base: ", func(g *Graph) { g.base = g.base[1:] }},
 	} {
 		g := smallGraph(t, 600)
 		test.spoil(g)
@@ -128,13 +130,11 @@ func TestDecodeErrorsNameTheFault(t *testing.T) {
 
 func TestDecodeVersions(t *testing.T) {
 	data := encode(t, smallGraph(t, 5), Header{})
-	data[8] = fileVersion + 1
-	if _, _, err := Decode(data); !errors.Is(err, ErrNewer) {
-		t.Errorf("got error %v, want that the version is newer", err)
-	}
-	data[8] = 0
-	if _, _, err := Decode(data); err == nil || errors.Is(err, ErrNewer) {
-		t.Errorf("version 0: got error %v", err)
+	for _, version := range []byte{0, fileVersion - 1, fileVersion + 1} {
+		data[8] = version
+		if _, _, err := Decode(data); !errors.Is(err, ErrVersion) {
+			t.Errorf("version %d: got error %v, want that it is another one", version, err)
+		}
 	}
 }
 
@@ -156,8 +156,8 @@ func TestReadFileErrorsNameTheFile(t *testing.T) {
 
 // Files that were written once stay readable.
 func TestReadOldFiles(t *testing.T) {
-	path := filepath.Join("testdata", "v1.hnsw")
-	h := Header{"test/v1", 42}
+	path := filepath.Join("testdata", "v2.hnsw")
+	h := Header{"test/v2", 42}
 	if *update {
 		if err := smallGraph(t, 40).WriteFile(path, h); err != nil {
 			t.Fatal(err)
@@ -184,14 +184,13 @@ func FuzzDecode(f *testing.F) {
 		if !bytes.Equal(encode(t, g, h), data) {
 			t.Error("Encode(Decode(data)) differs from data")
 		}
-		if g.dims > 0 && g.dims < 1000 {
+		if dims := g.Dims(); dims > 0 && dims < 1000 {
 			keys := g.keys[:min(1, len(g.keys))]
-			m := Matrix{Dims: g.dims, Data: make([]float32, g.dims*len(keys))}
-			x, err := g.Bind(keys, NewScan(m), IndexOptions{})
+			x, err := g.Bind(keys, vector.NewCodes(len(keys), dims), IndexOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			x.walk(make([]float32, g.dims), nil, 10)
+			x.walk(queryOf(absent(dims)), nil, 10)
 		}
 	})
 }
@@ -212,8 +211,8 @@ func FuzzSections(f *testing.F) {
 		if !bytes.Equal(encode(t, g, h), data) {
 			t.Error("Encode(Decode(data)) differs from data")
 		}
-		q := make([]float32, g.dims)
-		x, err := g.Bind(nil, NewScan(Matrix{}), IndexOptions{})
+		q := queryOf(absent(g.Dims()))
+		x, err := g.Bind(nil, vector.NewCodes(0, 0), IndexOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +233,7 @@ func reseal(data []byte, section, at int, value uint8) {
 }
 
 func BenchmarkReadFile(b *testing.B) {
-	m := randomMatrix(1, 10_000, 256, 1)
+	m := randomRows(1, 10_000, 256, 1)
 	path := filepath.Join(b.TempDir(), "graph")
 	if err := build(b, randomKeys(1, m.Rows()), m).WriteFile(path, Header{"test", 1}); err != nil {
 		b.Fatal(err)

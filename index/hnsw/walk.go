@@ -1,4 +1,10 @@
-package vector
+package hnsw
+
+import (
+	"slices"
+
+	"github.com/tooldex/tooldex/index/vector"
+)
 
 // A beam is the list of the best nodes a walk has met, best first, ties by
 // lower number. A node is open until its links have been followed.
@@ -9,21 +15,21 @@ type beam struct {
 }
 
 type beamNode struct {
-	Hit
+	vector.Hit
 	closed bool
 }
 
 func (b *beam) reset(width int) { b.width, b.nodes, b.next = width, b.nodes[:0], 0 }
 
 // add inserts h unless width better ones are there.
-func (b *beam) add(h Hit) {
+func (b *beam) add(h vector.Hit) {
 	n := len(b.nodes)
-	if n == b.width && !better(h, b.nodes[n-1].Hit) {
+	if n == b.width && !h.Before(b.nodes[n-1].Hit) {
 		return
 	}
 	lo, hi := 0, n
 	for lo < hi {
-		if mid := (lo + hi) / 2; better(b.nodes[mid].Hit, h) {
+		if mid := (lo + hi) / 2; b.nodes[mid].Before(h) {
 			lo = mid + 1
 		} else {
 			hi = mid
@@ -48,14 +54,13 @@ func (b *beam) open() (node uint32, ok bool) {
 	return 0, false
 }
 
-// A walker is the scratch of one walk. The scores of a walk are those of the
-// codes; whoever needs exact ones computes them for what was found.
+// A walker is the scratch of one walk.
 type walker struct {
 	beam
-	coded codedQuery
-	seen  []uint64 // bitmap of the nodes met
-	steps int      // nodes whose links are followed at once
-	best  topK     // documents, when a search fills it
+	query *vector.Query
+	seen  []uint64   // bitmap of the nodes met
+	steps int        // nodes whose links are followed at once
+	best  vector.Top // documents, when a search fills it
 
 	ids    []uint32
 	scores []float32
@@ -67,10 +72,11 @@ type walker struct {
 const stepsAtOnce = 4
 
 // start prepares for walks with q over g.
-func (w *walker) start(g *Graph, q []float32) {
-	w.seen = resize(w.seen, (g.Nodes()+63)/64)
+func (w *walker) start(g *Graph, q *vector.Query) {
+	words := (g.Nodes() + 63) / 64
+	w.seen = slices.Grow(w.seen[:0], words)[:words]
 	w.steps = 1
-	w.coded.set(q, g.codes.stride)
+	w.query = q
 }
 
 // meet says whether a node is met for the first time in this walk.
@@ -83,11 +89,8 @@ func (w *walker) meet(node uint32) bool {
 
 // score fills w.scores for w.ids.
 func (w *walker) score(g *Graph) {
-	if n := len(w.ids); cap(w.scores) < n {
-		w.scores = make([]float32, n)
-	}
-	w.scores = w.scores[:len(w.ids)]
-	g.codes.dots(w.scores, w.ids, &w.coded, 0)
+	w.scores = slices.Grow(w.scores[:0], len(w.ids))[:len(w.ids)]
+	g.codes.Dots(w.scores, w.ids, w.query)
 }
 
 // descend goes greedily from the entry down to the layer above floor and
@@ -96,14 +99,14 @@ func (w *walker) descend(g *Graph, floor int) {
 	w.ids = append(w.ids[:0], g.entry)
 	w.score(g)
 	w.reset(1)
-	w.add(Hit{g.entry, w.scores[0]})
+	w.add(vector.Hit{Doc: g.entry, Score: float64(w.scores[0])})
 	for layer := int(g.level[g.entry]); layer > floor; layer-- {
 		w.search(g, layer, 1, nil)
 	}
 }
 
 // search widens the beam to width and follows all links on the layer that
-// lead to anything better. It calls met, if any, with each lot of nodes it
+// lead to anything better. It calls met, if any, each time with the nodes it
 // meets and their scores in w.ids and w.scores, the beam's first.
 func (w *walker) search(g *Graph, layer, width int, met func()) {
 	clear(w.seen)
@@ -121,7 +124,7 @@ func (w *walker) search(g *Graph, layer, width int, met func()) {
 	for w.step(g, layer) {
 		w.score(g)
 		for i, id := range w.ids {
-			w.add(Hit{id, w.scores[i]})
+			w.add(vector.Hit{Doc: id, Score: float64(w.scores[i])})
 		}
 		if met != nil {
 			met()

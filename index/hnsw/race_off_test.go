@@ -1,5 +1,5 @@
 //go:build !race
 
-package vector
+package hnsw
 
 const underRace = false

@@ -1,10 +1,9 @@
-package vector
+package hnsw
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,53 +13,11 @@ import (
 	"github.com/bits-and-blooms/bitset"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// randomKeys returns n ascending 48-bit keys, as tool ids are.
-func randomKeys(seed uint64, n int) []uint64 {
-	r := rand.New(rand.NewPCG(seed, 3))
-	keys := make([]uint64, n)
-	for i := range keys {
-		keys[i] = r.Uint64() >> 16
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func build(t testing.TB, keys []uint64, m Matrix) *Graph {
-	t.Helper()
-	g, err := Build(t.Context(), keys, m, BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-func bind(t testing.TB, g *Graph, keys []uint64, m Matrix) *Index {
-	t.Helper()
-	x, err := g.Bind(keys, NewScan(m), IndexOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
-}
-
-// nearCopies has row i at a distance of about spread from one of ten rows.
-func nearCopies(seed uint64, rows, dims int, spread float64) Matrix {
-	m := randomMatrix(seed, rows, dims, 0)
-	for i := range rows {
-		row, centre := m.Row(i), m.Row(i%10)
-		if i >= 10 {
-			for d := range row {
-				row[d] = centre[d] + float32(spread)*row[d]
-			}
-			normalise(row)
-		}
-	}
-	return m
-}
 
 func TestGraphRecall(t *testing.T) {
 	if underRace {
@@ -68,11 +25,11 @@ func TestGraphRecall(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		m    Matrix
+		m    *vector.Codes
 	}{
-		{"clustered", randomMatrix(1, 3000, 48, 1)},
-		{"structureless", randomMatrix(2, 1500, 48, 0)},
-		{"near copies", nearCopies(3, 2000, 48, .02)},
+		{"clustered", randomRows(1, 3000, 48, 1)},
+		{"structureless", randomRows(2, 1500, 48, 0)},
+		{"near copies", nearCopies(3, 2000, 48, .1)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			keys := randomKeys(1, test.m.Rows())
@@ -96,14 +53,14 @@ func TestGraphRecall(t *testing.T) {
 // At a beam as wide as the graph a walk sees every node it can reach, which
 // must be all of them.
 func TestWideWalkEqualsScan(t *testing.T) {
-	for _, m := range []Matrix{randomMatrix(1, 1500, 32, 1), nearCopies(2, 1500, 32, .001)} {
+	for _, m := range []*vector.Codes{randomRows(1, 1500, 32, 1), nearCopies(2, 1500, 32, .001)} {
 		keys := randomKeys(2, m.Rows())
 		x := bind(t, build(t, keys, m), keys, m)
 		x.o.EF = m.Rows()
 		queries := SampleQueries(m, 20)
 		for i := range queries.Rows() {
-			want := x.scan.Search(queries.Row(i), nil, 30)
-			if diff := cmp.Diff(want, x.walk(queries.Row(i), nil, 30)); diff != "" {
+			want := x.rows.Near(queryOf(queries.Row(i)), nil, 30)
+			if diff := cmp.Diff(want, x.walk(queryOf(queries.Row(i)), nil, 30)); diff != "" {
 				t.Fatalf("query %d: want -, got +:\n%s", i, diff)
 			}
 		}
@@ -111,7 +68,7 @@ func TestWideWalkEqualsScan(t *testing.T) {
 }
 
 func TestBuildIsDeterministic(t *testing.T) {
-	m := randomMatrix(1, 1200, 32, 1)
+	m := randomRows(1, 1200, 32, 1)
 	keys := randomKeys(2, m.Rows())
 	want := build(t, keys, m)
 	for _, workers := range []int{1, 3, 8} {
@@ -126,7 +83,7 @@ func TestBuildIsDeterministic(t *testing.T) {
 }
 
 func TestBuildLinks(t *testing.T) {
-	m := randomMatrix(4, 2000, 32, 1)
+	m := randomRows(4, 2000, 32, 1)
 	g := build(t, randomKeys(4, m.Rows()), m)
 	reached := make([]bool, g.Nodes())
 	reach(g, reached, g.entry)
@@ -158,22 +115,22 @@ func levels(g *Graph) (counts [maxLevel + 1]int) {
 
 func TestBuildSmall(t *testing.T) {
 	for _, rows := range []int{0, 1, 2, 3, 40} {
-		m := randomMatrix(1, rows, 16, 0)
+		m := randomRows(1, rows, 16, 0)
 		keys := randomKeys(1, rows)
 		x := bind(t, build(t, keys, m), keys, m)
 		for i := range rows {
-			if got := x.walk(m.Row(i), nil, 3); len(got) != min(3, rows) || got[0].Doc != uint32(i) {
+			if got := x.walk(queryOf(m.Row(i)), nil, 3); len(got) != min(3, rows) || got[0].Doc != uint32(i) {
 				t.Errorf("%d rows: row %d finds %v, not itself first", rows, i, got)
 			}
 		}
-		if got := x.walk(make([]float32, 16), nil, 3); len(got) > 3 {
+		if got := x.walk(queryOf(absent(16)), nil, 3); len(got) > 3 {
 			t.Errorf("%d rows: a zero query finds %v", rows, got)
 		}
 	}
 }
 
 func TestBuildErrors(t *testing.T) {
-	m := randomMatrix(1, 3, 4, 0)
+	m := randomRows(1, 3, 4, 0)
 	for _, test := range []struct {
 		keys []uint64
 		want string
@@ -193,7 +150,7 @@ func TestBuildErrors(t *testing.T) {
 }
 
 func TestBuildReportsProgress(t *testing.T) {
-	m := randomMatrix(1, batchNodes+10, 8, 0)
+	m := randomRows(1, batchNodes+10, 8, 0)
 	var got [][2]int
 	_, err := Build(t.Context(), randomKeys(1, m.Rows()), m, BuildOptions{
 		Progress: func(done, total int) { got = append(got, [2]int{done, total}) },
@@ -206,11 +163,11 @@ func TestBuildReportsProgress(t *testing.T) {
 
 // Documents with one vector share a node, and all of them are found.
 func TestCopiesShareANode(t *testing.T) {
-	m := randomMatrix(5, 1000, 16, 1)
+	m := randomRows(5, 1000, 16, 1)
 	for i := 500; i < 1000; i++ {
-		copy(m.Row(i), m.Row(i%5))
+		m.Set(i, m.Row(i%5))
 	}
-	clear(m.Row(7))
+	m.Set(7, absent(16))
 	keys := randomKeys(5, m.Rows())
 	g := build(t, keys, m)
 	if g.Docs() != 999 || g.Nodes() != 499 {
@@ -218,17 +175,17 @@ func TestCopiesShareANode(t *testing.T) {
 	}
 	x := bind(t, g, keys, m)
 	for i := range 5 {
-		want := x.scan.Search(m.Row(i), nil, 101)
-		if diff := cmp.Diff(want, x.walk(m.Row(i), nil, 101)); diff != "" {
+		want := x.rows.Near(queryOf(m.Row(i)), nil, 101)
+		if diff := cmp.Diff(want, x.walk(queryOf(m.Row(i)), nil, 101)); diff != "" {
 			t.Errorf("copies of %d: want -, got +:\n%s", i, diff)
 		}
 	}
 }
 
 // A changedCatalog is m with some rows gone, changed and added.
-func changedCatalog(keys []uint64, m Matrix) (newKeys []uint64, n Matrix) {
-	n.Dims = m.Dims
-	extra := randomMatrix(77, m.Rows(), m.Dims, 1)
+func changedCatalog(keys []uint64, m *vector.Codes) (newKeys []uint64, n *vector.Codes) {
+	var rows []vector.Code
+	extra := randomRows(77, m.Rows(), m.Dims(), 1)
 	for i, key := range keys {
 		row := m.Row(i)
 		switch i % 20 {
@@ -238,16 +195,20 @@ func changedCatalog(keys []uint64, m Matrix) (newKeys []uint64, n Matrix) {
 			row = extra.Row(i)
 		case 2:
 			newKeys = append(newKeys, key-1)
-			n.Data = append(n.Data, extra.Row(i)...)
+			rows = append(rows, extra.Row(i))
 		}
 		newKeys = append(newKeys, key)
-		n.Data = append(n.Data, row...)
+		rows = append(rows, row)
+	}
+	n = vector.NewCodes(len(rows), m.Dims())
+	for i, c := range rows {
+		n.Set(i, c)
 	}
 	return newKeys, n
 }
 
 func TestBindToAChangedCatalog(t *testing.T) {
-	m := randomMatrix(6, 2000, 24, 1)
+	m := randomRows(6, 2000, 24, 1)
 	keys := randomKeys(6, m.Rows())
 	g := build(t, keys, m)
 	newKeys, n := changedCatalog(keys, m)
@@ -262,22 +223,26 @@ func TestBindToAChangedCatalog(t *testing.T) {
 	if measured[0].Recall < MinRecall {
 		t.Errorf("recall@10 = %.4f after changes, want at least %g", measured[0].Recall, MinRecall)
 	}
-	if y := bind(t, g, newKeys[:900], Matrix{Dims: n.Dims, Data: n.Data[:900*n.Dims]}); !y.Stale() {
+	half := vector.NewCodes(900, n.Dims())
+	for i := range half.Rows() {
+		half.Set(i, n.Row(i))
+	}
+	if y := bind(t, g, newKeys[:900], half); !y.Stale() {
 		t.Error("not stale with half of its documents gone")
 	}
 }
 
 func TestBindErrors(t *testing.T) {
-	m := randomMatrix(1, 3, 4, 0)
+	m := randomRows(1, 3, 4, 0)
 	g := build(t, randomKeys(1, 3), m)
-	if _, err := g.Bind([]uint64{1}, NewScan(m), IndexOptions{}); err == nil || !strings.Contains(err.Error(), "1 keys for 3 rows") {
+	if _, err := g.Bind([]uint64{1}, m, IndexOptions{}); err == nil || !strings.Contains(err.Error(), "1 keys for 3 rows") {
 		t.Errorf("short keys: %v", err)
 	}
-	wide := randomMatrix(1, 3, 8, 0)
-	if _, err := g.Bind(randomKeys(1, 3), NewScan(wide), IndexOptions{}); err == nil || !strings.Contains(err.Error(), "4 dimensions in the graph, 8") {
+	wide := randomRows(1, 3, 8, 0)
+	if _, err := g.Bind(randomKeys(1, 3), wide, IndexOptions{}); err == nil || !strings.Contains(err.Error(), "4 dimensions in the graph, 8") {
 		t.Errorf("other dimensions: %v", err)
 	}
-	if _, err := g.Bind(nil, NewScan(Matrix{}), IndexOptions{}); err != nil {
+	if _, err := g.Bind(nil, vector.NewCodes(0, 0), IndexOptions{}); err != nil {
 		t.Errorf("empty catalog: %v", err)
 	}
 }
@@ -286,7 +251,7 @@ func TestFilteredWalk(t *testing.T) {
 	if underRace {
 		t.Skip("numbers only, which the race detector makes slow")
 	}
-	m := randomMatrix(7, 2500, 32, 1)
+	m := randomRows(7, 2500, 32, 1)
 	keys := randomKeys(7, m.Rows())
 	x := bind(t, build(t, keys, m), keys, m)
 	queries := SampleQueries(m, 60)
@@ -294,8 +259,8 @@ func TestFilteredWalk(t *testing.T) {
 		allowed := someOf(8, m.Rows(), share)
 		found, wanted := 0, 0
 		for i := range queries.Rows() {
-			want := x.scan.Search(queries.Row(i), allowed, 10)
-			got := x.walk(queries.Row(i), allowed, 10)
+			want := x.rows.Near(queryOf(queries.Row(i)), allowed, 10)
+			got := x.walk(queryOf(queries.Row(i)), allowed, 10)
 			for _, h := range got {
 				if !allowed.Test(uint(h.Doc)) {
 					t.Fatalf("found %d, which is not allowed", h.Doc)
@@ -317,20 +282,20 @@ func TestFilterAwayFromTheQuery(t *testing.T) {
 	x := bind(t, build(t, keys, m), keys, m)
 	allowed := bitset.New(uint(m.Rows()))
 	for i := range m.Rows() {
-		if i%10 < 3 {
+		if i%7 < 3 {
 			allowed.Set(uint(i))
 		}
 	}
-	for i := 3; i < 10; i++ {
-		want := x.scan.Search(m.Row(i), allowed, 10)
-		if diff := cmp.Diff(want, x.walk(m.Row(i), allowed, 10)); diff != "" {
+	for i := 3; i < 7; i++ {
+		want := x.rows.Near(queryOf(m.Row(i)), allowed, 10)
+		if diff := cmp.Diff(want, x.walk(queryOf(m.Row(i)), allowed, 10)); diff != "" {
 			t.Errorf("query %d: want -, got +:\n%s", i, diff)
 		}
 	}
 }
 
 func TestIndexChoosesScanOrWalk(t *testing.T) {
-	m := randomMatrix(10, 3000, 16, 1)
+	m := randomRows(10, 3000, 16, 1)
 	keys := randomKeys(10, m.Rows())
 	g := build(t, keys, m)
 	for _, test := range []struct {
@@ -339,7 +304,7 @@ func TestIndexChoosesScanOrWalk(t *testing.T) {
 	}{
 		{0, 3000, true}, {2999, 3000, true}, {3000, 3000, false}, {0, 100, false},
 	} {
-		x, err := g.Bind(keys, NewScan(m), IndexOptions{Threshold: test.threshold, EF: 64})
+		x, err := g.Bind(keys, m, IndexOptions{Threshold: test.threshold, EF: 64})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +312,7 @@ func TestIndexChoosesScanOrWalk(t *testing.T) {
 			t.Errorf("threshold %d, %d allowed: walks %t, want %t", test.threshold, test.allowed, got, test.want)
 		}
 		allowed := someOf(1, m.Rows(), .01)
-		if diff := cmp.Diff(x.scan.Search(m.Row(1), allowed, 5), x.Search(m.Row(1), allowed, 5)); diff != "" {
+		if diff := cmp.Diff(x.rows.Near(queryOf(m.Row(1)), allowed, 5), x.Near(queryOf(m.Row(1)), allowed, 5)); diff != "" {
 			t.Errorf("threshold %d: want -, got +:\n%s", test.threshold, diff)
 		}
 	}
@@ -359,14 +324,14 @@ func TestIndexChoosesScanOrWalk(t *testing.T) {
 }
 
 func TestSearchesShareAnIndex(t *testing.T) {
-	m := randomMatrix(11, 1200, 32, 1)
+	m := randomRows(11, 1200, 32, 1)
 	keys := randomKeys(11, m.Rows())
 	x := bind(t, build(t, keys, m), keys, m)
 	var wg sync.WaitGroup
 	for w := range 8 {
 		wg.Go(func() {
 			for i := w; i < 400; i += 8 {
-				if got := x.Search(m.Row(i), nil, 5); len(got) != 5 || got[0].Doc != uint32(i) {
+				if got := x.Near(queryOf(m.Row(i)), nil, 5); len(got) != 5 || got[0].Doc != uint32(i) {
 					t.Errorf("row %d finds %v, not itself first", i, got)
 				}
 			}
@@ -379,17 +344,17 @@ func TestWalkAllocatesResultsOnly(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector makes pools forget")
 	}
-	m := randomMatrix(12, 1000, 32, 1)
+	m := randomRows(12, 1000, 32, 1)
 	keys := randomKeys(12, m.Rows())
 	x := bind(t, build(t, keys, m), keys, m)
-	q := m.Row(5)
+	q := queryOf(m.Row(5))
 	if n := testing.AllocsPerRun(200, func() { x.walk(q, nil, 10) }); n > 3.5 {
 		t.Errorf("a walk allocates %.1f times, want at most 3", n)
 	}
 }
 
 func TestAuditStopsWithItsContext(t *testing.T) {
-	m := randomMatrix(1, 50, 8, 0)
+	m := randomRows(1, 50, 8, 0)
 	keys := randomKeys(1, 50)
 	x := bind(t, build(t, keys, m), keys, m)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -397,32 +362,32 @@ func TestAuditStopsWithItsContext(t *testing.T) {
 	if _, err := x.Audit(ctx, m, []int{64}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want canceled", err)
 	}
-	if _, err := x.Audit(t.Context(), Matrix{Dims: 3}, []int{64}); err == nil {
+	if _, err := x.Audit(t.Context(), vector.NewCodes(0, 3), []int{64}); err == nil {
 		t.Error("audited with queries of other dimensions")
 	}
 }
 
 func TestSampleQueries(t *testing.T) {
-	m := randomMatrix(1, 40, 8, 0)
-	clear(m.Row(0))
+	m := randomRows(1, 40, 8, 0)
+	m.Set(0, absent(8))
 	s := SampleQueries(m, 100)
 	if s.Rows() != 39 {
 		t.Fatalf("got %d queries, want one for each present row", s.Rows())
 	}
 	for i := range s.Rows() {
-		if n := dot(s.Row(i), s.Row(i)); n < .999 || n > 1.001 {
+		if n := s.Score(uint32(i), queryOf(s.Row(i))); n < .99 || n > 1.01 {
 			t.Errorf("query %d has length² %g", i, n)
 		}
 	}
-	two := Matrix{Dims: 2, Data: []float32{1, 0, -1, 0}}
-	if got := SampleQueries(two, 2); !got.present(0) || !got.present(1) {
-		t.Errorf("opposite rows give %v", got.Data)
+	two := rowsOf([][]float32{{1, 0}, {-1, 0}})
+	if got := SampleQueries(two, 2); !got.Has(0) || !got.Has(1) {
+		t.Errorf("opposite rows give %v", got)
 	}
 }
 
 func BenchmarkWalk(b *testing.B) {
 	for _, rows := range []int{1_000, 10_000} {
-		m := randomMatrix(1, rows, 256, 1)
+		m := randomRows(1, rows, 256, 1)
 		keys := randomKeys(1, rows)
 		x := bind(b, build(b, keys, m), keys, m)
 		queries := SampleQueries(m, 64)
@@ -434,7 +399,7 @@ func BenchmarkWalk(b *testing.B) {
 			b.Run(fmt.Sprintf("rows=%d/allowed=%g", rows, share), func(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
-					x.walk(queries.Row(i%queries.Rows()), allowed, 10)
+					x.walk(queryOf(queries.Row(i%queries.Rows())), allowed, 10)
 				}
 			})
 		}
@@ -443,7 +408,7 @@ func BenchmarkWalk(b *testing.B) {
 
 func BenchmarkBuild(b *testing.B) {
 	for _, rows := range []int{1_000, 10_000} {
-		m, keys := randomMatrix(1, rows, 256, 1), randomKeys(1, rows)
+		m, keys := randomRows(1, rows, 256, 1), randomKeys(1, rows)
 		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) {
 			for b.Loop() {
 				build(b, keys, m)

@@ -1,8 +1,10 @@
-package vector
+package hnsw
 
 import (
 	"hash/crc32"
 	"math"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // The parameters of Malkov and Yashunin (2018). They are part of what makes a
@@ -19,29 +21,27 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A Graph is a hierarchical navigable small world over the distinct vectors of
-// a set of documents. It keeps these at one byte a number, so it can be walked
-// without the matrix it was built from; [Graph.Bind] joins it to the catalog
-// as it is now. Build it with [Build] or read it with [ReadFile].
+// a set of documents. It has a copy of these, so that documents which are gone
+// can still be passed through; [Graph.Bind] joins it to the catalog as it is
+// now. Build it with [Build] or read it with [ReadFile].
 type Graph struct {
-	dims   int
 	ef     int     // beam that met the audit when the graph was built
 	recall float64 // recall@10 at that beam
 
 	keys []uint64 // of the documents, ascending
 	node []uint32 // of each document; documents with one vector share a node
 
-	sums  []uint32 // by node: crc32c of the vector's bytes
-	level []uint8  // by node: its highest layer
-	codes codes    // by node
-	base  []uint32 // by node: linksBase neighbours on layer 0, none where there are fewer
-	above []uint32 // by node with a level, by layer from 1: linksUpper neighbours
-	at    []uint32 // by node: its first row in above
+	level []uint8       // by node: its highest layer
+	codes *vector.Codes // by node
+	base  []uint32      // by node: linksBase neighbours on layer 0, none where there are fewer
+	above []uint32      // by node with a level, by layer from 1: linksUpper neighbours
+	at    []uint32      // by node: its first row in above
 
 	entry uint32 // a node of the highest level; none in an empty graph
 }
 
 // Dims returns the dimensions of the vectors.
-func (g *Graph) Dims() int { return g.dims }
+func (g *Graph) Dims() int { return g.codes.Dims() }
 
 // Docs returns how many documents the graph was built over.
 func (g *Graph) Docs() int { return len(g.keys) }
@@ -72,14 +72,4 @@ func levelOf(key uint64) uint8 {
 	key ^= key >> 31
 	u := (float64(key>>11) + 1) / (1 << 53) // in (0, 1]
 	return uint8(min(maxLevel, -math.Log(u)/math.Log(linksUpper)))
-}
-
-// checksum returns the crc32c of x as little-endian bytes, by way of buf.
-func checksum(x []float32, buf []byte) uint32 {
-	buf = buf[:0]
-	for _, v := range x {
-		b := math.Float32bits(v)
-		buf = append(buf, byte(b), byte(b>>8), byte(b>>16), byte(b>>24))
-	}
-	return crc32.Checksum(buf, castagnoli)
 }

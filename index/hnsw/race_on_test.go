@@ -1,6 +1,6 @@
 //go:build race
 
-package vector
+package hnsw
 
 // underRace says that pools forget at random and arithmetic is slow.
 const underRace = true

@@ -1,4 +1,4 @@
-package vector
+package hnsw
 
 import (
 	"crypto/sha256"
@@ -15,14 +15,14 @@ import (
 // The frame of a graph file; doc.go describes it.
 const (
 	fileMagic   = "TDXHNSW\n"
-	fileVersion = 1
+	fileVersion = 2
 	frameStart  = 16 // magic, version, zero
 	entrySize   = 32
 	frameEnd    = 16 // offset, entries, checksum
 	headSize    = 48 // without the identity
 )
 
-var sectionNames = [...]string{"head", "keys", "node", "sums", "level", "scale", "codes", "base", "above"}
+var sectionNames = [...]string{"head", "keys", "node", "level", "scale", "codes", "base", "above"}
 
 // A Header says what a graph file was made from.
 type Header struct {
@@ -95,18 +95,16 @@ func (g *Graph) appendSection(b []byte, section int, h Header) []byte {
 		return b
 	case "node":
 		return appendUint32s(b, g.node)
-	case "sums":
-		return appendUint32s(b, g.sums)
 	case "level":
 		return append(b, g.level...)
 	case "scale":
-		for _, s := range g.codes.scale {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(s))
+		for n := range g.Nodes() {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(g.codes.Row(n).Scale))
 		}
 		return b
 	case "codes":
 		for n := range g.Nodes() {
-			for _, c := range g.codes.data[n*g.codes.stride:][:g.dims] {
+			for _, c := range g.codes.Row(n).Numbers {
 				b = append(b, byte(c))
 			}
 		}
@@ -122,7 +120,7 @@ func (g *Graph) appendHead(b []byte, h Header) []byte {
 	b = binary.LittleEndian.AppendUint64(b, h.Generation)
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(g.recall))
 	b = appendUint32s(b, []uint32{
-		uint32(g.dims), uint32(g.Docs()), uint32(g.Nodes()), uint32(len(g.above) / linksUpper),
+		uint32(g.Dims()), uint32(g.Docs()), uint32(g.Nodes()), uint32(len(g.above) / linksUpper),
 		linksBase, linksUpper, g.entry, uint32(g.ef),
 	})
 	return append(b, h.Identity...)

@@ -1,10 +1,13 @@
-package vector
+package hnsw
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/bits-and-blooms/bitset"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // MinRecall is the recall@10 under which a graph is not used.
@@ -18,9 +21,9 @@ const (
 
 // An Index searches a catalog by a graph that may be older than it: documents
 // that the graph lacks are scanned, those it has too many are passed through
-// and never found. It is the [Searcher] for catalogs too large to scan.
+// and never found.
 type Index struct {
-	scan  *Scan
+	rows  *vector.Codes
 	graph *Graph
 	o     IndexOptions
 
@@ -39,20 +42,20 @@ type IndexOptions struct {
 	EF int
 }
 
-// Bind joins the graph to the catalog that scan searches; keys are its
-// documents' identities, one a row, ascending. A document whose vector is not
+// Bind joins the graph to a catalog's vectors; keys are its documents'
+// identities, one a row, ascending. A document whose vector is not
 // the one in the graph counts as new.
-func (g *Graph) Bind(keys []uint64, scan *Scan, o IndexOptions) (*Index, error) {
-	if len(keys) != scan.m.Rows() {
-		return nil, fmt.Errorf("bind graph: %d keys for %d rows", len(keys), scan.m.Rows())
+func (g *Graph) Bind(keys []uint64, rows *vector.Codes, o IndexOptions) (*Index, error) {
+	if len(keys) != rows.Rows() {
+		return nil, fmt.Errorf("bind graph: %d keys for %d rows", len(keys), rows.Rows())
 	}
-	if scan.m.Dims != g.dims && len(keys) > 0 {
-		return nil, fmt.Errorf("bind graph: %d dimensions in the graph, %d in the catalog", g.dims, scan.m.Dims)
+	if rows.Dims() != g.Dims() && len(keys) > 0 {
+		return nil, fmt.Errorf("bind graph: %d dimensions in the graph, %d in the catalog", g.Dims(), rows.Dims())
 	}
 	if o.EF <= 0 {
 		o.EF = g.ef
 	}
-	x := &Index{scan: scan, graph: g, o: o, first: make([]uint32, g.Nodes()+1)}
+	x := &Index{rows: rows, graph: g, o: o, first: make([]uint32, g.Nodes()+1)}
 	live := x.match(keys)
 	for _, node := range live {
 		if node != none {
@@ -78,20 +81,17 @@ func (g *Graph) Bind(keys []uint64, scan *Scan, o IndexOptions) (*Index, error) 
 func (x *Index) match(keys []uint64) []uint32 {
 	g := x.graph
 	live := make([]uint32, len(keys))
-	var buf []byte
 	p := 0
 	for doc, key := range keys {
 		live[doc] = none
-		row := x.scan.m.Row(doc)
-		if !x.scan.m.present(doc) {
+		if !x.rows.Has(doc) {
 			continue
 		}
 		for p < len(g.keys) && g.keys[p] < key {
 			p++
 		}
 		if p < len(g.keys) && g.keys[p] == key {
-			buf = buf[:0]
-			if node := g.node[p]; g.sums[node] == checksum(row, buf) {
+			if node := g.node[p]; same(g.codes.Row(int(node)), x.rows.Row(doc)) {
 				live[doc] = node
 				continue
 			}
@@ -117,16 +117,7 @@ func (x *Index) Stale() bool {
 // Graph returns the graph that x searches.
 func (x *Index) Graph() *Graph { return x.graph }
 
-var _ Searcher = (*Index)(nil)
-
-// Search implements Searcher. Scores are exact; what is found is exact up to
-// the threshold, above it about as often as the graph's recall says.
-func (x *Index) Search(q []float32, allowed *bitset.BitSet, k int) []Hit {
-	if !x.Walks(x.allowedOf(allowed)) {
-		return x.scan.Search(q, allowed, k)
-	}
-	return x.walk(q, allowed, k)
-}
+func same(a, b vector.Code) bool { return a.Scale == b.Scale && slices.Equal(a.Numbers, b.Numbers) }
 
 func (x *Index) allowedOf(allowed *bitset.BitSet) int {
 	if allowed == nil {
@@ -146,31 +137,25 @@ func (x *Index) Walks(n int) bool {
 		float64(n)*float64(n) > rowsPerStep*float64(x.o.EF)*float64(all)
 }
 
-// Near returns at least k documents, unless fewer are allowed, in no order:
-// most of the best k. It is for callers who score them by other means too, and
-// saves them a wide beam, exact scores and their order.
-func (x *Index) Near(q []float32, allowed *bitset.BitSet, k int) []uint32 {
+// Near returns the best k of the allowed documents, best first: by a walk most
+// of them, and by a scan where one is quicker.
+func (x *Index) Near(q *vector.Query, allowed *bitset.BitSet, k int) []vector.Hit {
 	if !x.Walks(x.allowedOf(allowed)) {
-		return x.scan.Near(q, allowed, k)
+		return x.rows.Near(q, allowed, k)
 	}
-	return x.reach(q, allowed, k, k+k/4)
+	return x.walk(q, allowed, k)
 }
 
 // walk searches graph and delta.
-func (x *Index) walk(q []float32, allowed *bitset.BitSet, k int) []Hit {
-	return x.scan.best(q, x.reach(q, allowed, k, max(x.o.EF, k+k/4)), k)
-}
-
-// reach returns what a walk with this beam finds, and the best of the delta:
-// at least k documents, unless fewer are allowed.
-func (x *Index) reach(q []float32, allowed *bitset.BitSet, k, beam int) []uint32 {
+func (x *Index) walk(q *vector.Query, allowed *bitset.BitSet, k int) []vector.Hit {
 	n := x.allowedOf(allowed)
-	if k <= 0 || n == 0 || len(q) != x.graph.dims {
+	if k <= 0 || n == 0 {
 		return nil
 	}
 	w := walkers.Get().(*walker)
 	defer walkers.Put(w)
-	w.best.reset(beam)
+	beam := max(x.o.EF, k+k/4)
+	w.best.Reset(beam)
 	w.start(x.graph, q)
 	if x.graph.entry != none {
 		width := beam * max(1, x.graph.Nodes()/n)
@@ -178,15 +163,11 @@ func (x *Index) reach(q []float32, allowed *bitset.BitSet, k, beam int) []uint32
 		w.steps = stepsAtOnce
 		w.search(x.graph, 0, width, func() { x.offer(w, allowed) })
 		if w.starved(beam / 2) {
-			return x.scan.Near(q, allowed, k)
+			return x.rows.Near(q, allowed, k)
 		}
 	}
 	x.offerDelta(w, q, allowed)
-	docs := make([]uint32, len(w.best.hits))
-	for i, h := range w.best.hits {
-		docs[i] = h.Doc
-	}
-	return docs
+	return slices.Clone(w.best.Hits[:min(k, len(w.best.Hits))])
 }
 
 // starved reports whether fewer than n documents were found in the region
@@ -197,7 +178,7 @@ func (w *walker) starved(n int) bool {
 		return false // it has seen all it can reach
 	}
 	edge := w.nodes[len(w.nodes)-1].Score
-	for _, h := range w.best.hits {
+	for _, h := range w.best.Hits {
 		if h.Score >= edge {
 			n--
 		}
@@ -207,23 +188,26 @@ func (w *walker) starved(n int) bool {
 
 // offer offers the allowed documents of the nodes that the walk has met.
 func (x *Index) offer(w *walker, allowed *bitset.BitSet) {
+	least := w.best.Least()
 	for i, node := range w.ids {
-		if w.best.full() && w.scores[i] < w.best.worst().Score {
+		score := float64(w.scores[i])
+		if score < least {
 			continue
 		}
 		for _, doc := range x.docs[x.first[node]:x.first[node+1]] {
 			if allowed == nil || allowed.Test(uint(doc)) {
-				w.best.offer(Hit{doc, w.scores[i]})
+				w.best.Offer(vector.Hit{Doc: doc, Score: score})
 			}
 		}
+		least = w.best.Least()
 	}
 }
 
 // offerDelta offers the allowed documents that the graph lacks.
-func (x *Index) offerDelta(w *walker, q []float32, allowed *bitset.BitSet) {
+func (x *Index) offerDelta(w *walker, q *vector.Query, allowed *bitset.BitSet) {
 	for _, doc := range x.delta {
 		if allowed == nil || allowed.Test(uint(doc)) {
-			w.best.offer(Hit{doc, x.scan.Score(q, doc)})
+			w.best.Offer(vector.Hit{Doc: doc, Score: float64(x.rows.Score(doc, q))})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package vector
+package hnsw
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // batchNodes are linked at once: each finds its neighbours in the graph
@@ -21,14 +23,13 @@ type BuildOptions struct {
 	Progress func(done, total int) // called after each batch, from one goroutine
 }
 
-// Build makes a graph over the present rows of m; keys are the documents'
+// Build makes a graph over the rows that are not absent; keys are the documents'
 // identities, one a row, ascending. The same keys and rows give the same
-// graph, whatever the number of workers, on processors that compute the same
-// dot products. It finds the beam that its searches need and measures their
+// graph, whatever the number of workers. It finds the beam that its searches need and measures their
 // recall; it fails only for keys out of order or with ctx's error.
-func Build(ctx context.Context, keys []uint64, m Matrix, o BuildOptions) (*Graph, error) {
-	if len(keys) != m.Rows() {
-		return nil, fmt.Errorf("build graph: %d keys for %d rows", len(keys), m.Rows())
+func Build(ctx context.Context, keys []uint64, rows *vector.Codes, o BuildOptions) (*Graph, error) {
+	if len(keys) != rows.Rows() {
+		return nil, fmt.Errorf("build graph: %d keys for %d rows", len(keys), rows.Rows())
 	}
 	for i := 1; i < len(keys); i++ {
 		if keys[i-1] >= keys[i] {
@@ -38,7 +39,7 @@ func Build(ctx context.Context, keys []uint64, m Matrix, o BuildOptions) (*Graph
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	b := newBuilder(keys, m, o)
+	b := newBuilder(keys, rows, o)
 	for start := 0; start < b.g.Nodes(); start += batchNodes {
 		if err := context.Cause(ctx); err != nil {
 			return nil, fmt.Errorf("build graph: %w", err)
@@ -50,7 +51,7 @@ func Build(ctx context.Context, keys []uint64, m Matrix, o BuildOptions) (*Graph
 		}
 	}
 	b.connect()
-	if err := b.g.tune(ctx, keys, m); err != nil {
+	if err := b.g.tune(ctx, keys, rows); err != nil {
 		return nil, fmt.Errorf("build graph: %w", err)
 	}
 	return b.g, nil
@@ -59,8 +60,6 @@ func Build(ctx context.Context, keys []uint64, m Matrix, o BuildOptions) (*Graph
 // A builder grows one graph. Nodes are numbered in order of insertion.
 type builder struct {
 	g       *Graph
-	m       Matrix
-	row     []uint32 // by node: a row that has its vector
 	workers int
 	scratch []buildScratch // by worker
 
@@ -68,8 +67,8 @@ type builder struct {
 	pairs []backlink
 }
 
-// candidates are nodes with exact scores against one node, best first.
-type candidates []Hit
+// candidates are nodes with their scores against one node, best first.
+type candidates []vector.Hit
 
 type backlink struct {
 	layer    int
@@ -78,54 +77,52 @@ type backlink struct {
 
 type buildScratch struct {
 	walker
+	node       vector.Query // that neighbours are looked for
+	other      vector.Query // a neighbour
 	found      candidates
 	kept, rest candidates // of neighbours
-	buf        []byte
 }
 
-func newBuilder(keys []uint64, m Matrix, o BuildOptions) *builder {
-	b := &builder{m: m, workers: o.Workers, scratch: make([]buildScratch, o.Workers)}
-	b.g = &Graph{dims: m.Dims, ef: defaultEF, entry: none}
-	sums := make([]uint32, len(keys))
-	b.parallel(len(keys), func(s *buildScratch, i int) { sums[i] = checksum(m.Row(i), s.buf) })
-	b.fold(keys, sums)
+func newBuilder(keys []uint64, rows *vector.Codes, o BuildOptions) *builder {
+	b := &builder{workers: o.Workers, scratch: make([]buildScratch, o.Workers)}
+	b.g = &Graph{ef: defaultEF, entry: none}
+	row := b.fold(keys, rows)
 	g := b.g
-	nodes := len(b.row)
-	g.codes = newCodes(m.Dims, nodes)
-	g.base = slices.Repeat([]uint32{none}, nodes*linksBase)
-	rows := 0
-	for _, level := range g.level {
-		g.at = append(g.at, uint32(rows))
-		rows += int(level)
+	g.codes = vector.NewCodes(len(row), rows.Dims())
+	for node, i := range row {
+		g.codes.Set(node, rows.Row(i))
 	}
-	g.above = slices.Repeat([]uint32{none}, rows*linksUpper)
-	b.parallel(nodes, func(_ *buildScratch, i int) { g.codes.set(i, m.Row(int(b.row[i]))) })
+	g.base = slices.Repeat([]uint32{none}, len(row)*linksBase)
+	upper := 0
+	for _, level := range g.level {
+		g.at = append(g.at, uint32(upper))
+		upper += int(level)
+	}
+	g.above = slices.Repeat([]uint32{none}, upper*linksUpper)
 	return b
 }
 
-// fold gives each distinct vector a node: many copies of one vector would
-// link only to each other and cut themselves off.
-func (b *builder) fold(keys []uint64, sums []uint32) {
-	bySum := make(map[uint32][]uint32, len(keys)) // nodes
+// fold gives each distinct vector a node, and returns a row that has it: many
+// copies of one vector would link only to each other and cut themselves off.
+func (b *builder) fold(keys []uint64, rows *vector.Codes) (row []int) {
+	nodes := make(map[string]uint32, len(keys)) // by the bytes of a code
+	var code []byte
 	for i, key := range keys {
-		if !b.m.present(i) {
+		if !rows.Has(i) {
 			continue
 		}
-		at := slices.IndexFunc(bySum[sums[i]], func(n uint32) bool {
-			return slices.Equal(b.m.Row(int(b.row[n])), b.m.Row(i))
-		})
-		node := uint32(len(b.row))
-		if at >= 0 {
-			node = bySum[sums[i]][at]
-		} else {
-			bySum[sums[i]] = append(bySum[sums[i]], node)
-			b.row = append(b.row, uint32(i))
-			b.g.sums = append(b.g.sums, sums[i])
+		code = rows.Row(i).Append(code[:0])
+		node, ok := nodes[string(code)]
+		if !ok {
+			node = uint32(len(row))
+			nodes[string(code)] = node
+			row = append(row, i)
 			b.g.level = append(b.g.level, levelOf(key))
 		}
 		b.g.keys = append(b.g.keys, key)
 		b.g.node = append(b.g.node, node)
 	}
+	return row
 }
 
 // parallel calls f for 0 to n-1 from all workers, each with its scratch.
@@ -176,8 +173,8 @@ func (b *builder) insert(start, end uint32) {
 // choose returns the neighbours of a node for each of its layers.
 func (b *builder) choose(s *buildScratch, start, end, node uint32) []candidates {
 	g := b.g
-	x := b.m.Row(int(b.row[node]))
-	s.start(g, x)
+	s.node.Set(g.codes.Row(int(node)))
+	s.start(g, &s.node)
 	lists := make([]candidates, g.level[node]+1)
 	top := -1
 	if g.entry != none {
@@ -196,7 +193,6 @@ func (b *builder) choose(s *buildScratch, start, end, node uint32) []candidates 
 		for _, n := range s.nodes {
 			s.found = append(s.found, n.Hit)
 		}
-		b.rescore(s, x)
 		lists[layer] = slices.Clone(b.neighbours(s, linksUpper))
 	}
 	return lists
@@ -213,16 +209,8 @@ func (b *builder) addBatch(s *buildScratch, start, end, node uint32, layer int) 
 	}
 	s.score(b.g)
 	for i, id := range s.ids {
-		s.add(Hit{id, s.scores[i]})
+		s.add(vector.Hit{Doc: id, Score: float64(s.scores[i])})
 	}
-}
-
-// rescore replaces the scores of s.found by the exact ones and sorts.
-func (b *builder) rescore(s *buildScratch, x []float32) {
-	for i := range s.found {
-		s.found[i].Score = dot(x, b.m.Row(int(b.row[s.found[i].Doc])))
-	}
-	slices.SortFunc(s.found, compareHits)
 }
 
 // neighbours is Algorithm 4 of the paper: of s.found, best first, it keeps
@@ -231,25 +219,30 @@ func (b *builder) rescore(s *buildScratch, x []float32) {
 // linksUpper, the best of the others fill up to that, or tight clusters would
 // hang together by single links. The result is valid until the next call.
 func (b *builder) neighbours(s *buildScratch, limit int) candidates {
-	kept, rest := s.kept[:0], s.rest[:0]
+	s.kept, s.rest, s.ids = s.kept[:0], s.rest[:0], s.ids[:0]
 	for _, h := range s.found {
-		if len(kept) == limit {
+		if len(s.kept) == limit {
 			break
 		}
-		x := b.m.Row(int(b.row[h.Doc]))
-		if slices.ContainsFunc(kept, func(k Hit) bool {
-			return dot(x, b.m.Row(int(b.row[k.Doc]))) > h.Score
-		}) {
-			rest = append(rest, h)
+		if b.nearer(s, h) {
+			s.rest = append(s.rest, h)
 		} else {
-			kept = append(kept, h)
+			s.kept = append(s.kept, h)
+			s.ids = append(s.ids, h.Doc)
 		}
 	}
-	if n := min(linksUpper-len(kept), len(rest)); n > 0 {
-		kept = append(kept, rest[:n]...)
+	if n := min(linksUpper-len(s.kept), len(s.rest)); n > 0 {
+		s.kept = append(s.kept, s.rest[:n]...)
 	}
-	s.kept, s.rest = kept, rest
-	return kept
+	return s.kept
+}
+
+// nearer says whether a node is nearer to one of s.ids than h.Score says.
+func (b *builder) nearer(s *buildScratch, h vector.Hit) bool {
+	s.other.Set(b.g.codes.Row(int(h.Doc)))
+	s.scores = slices.Grow(s.scores[:0], len(s.ids))[:len(s.ids)]
+	b.g.codes.Dots(s.scores, s.ids, &s.other)
+	return slices.ContainsFunc(s.scores, func(score float32) bool { return float64(score) > h.Score })
 }
 
 // linkBack adds the reverse of all new links; each target's list is the work
@@ -284,11 +277,16 @@ func (b *builder) extend(s *buildScratch, group []backlink) {
 		copy(links, s.ids)
 		return
 	}
+	s.node.Set(b.g.codes.Row(int(group[0].to)))
+	s.query = &s.node
+	s.score(b.g)
 	s.found = s.found[:0]
-	for _, id := range s.ids {
-		s.found = append(s.found, Hit{Doc: id})
+	for i, id := range s.ids {
+		s.found = append(s.found, vector.Hit{Doc: id, Score: float64(s.scores[i])})
 	}
-	b.rescore(s, b.m.Row(int(b.row[group[0].to])))
+	slices.SortFunc(s.found, func(x, y vector.Hit) int {
+		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.Doc, y.Doc))
+	})
 	kept := b.neighbours(s, len(links))
 	for i := range links {
 		links[i] = none

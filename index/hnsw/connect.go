@@ -1,4 +1,4 @@
-package vector
+package hnsw
 
 // connect gives nodes that no walk on layer 0 can reach, their links from
 // others having been crowded out, a link from the nearest reachable node that
@@ -15,7 +15,8 @@ func (b *builder) connect() {
 		if reached[n] {
 			continue
 		}
-		s.start(g, b.m.Row(int(b.row[n])))
+		s.node.Set(g.codes.Row(n))
+		s.start(g, &s.node)
 		s.descend(g, 0)
 		s.search(g, 0, efConstruction, nil)
 		for _, h := range s.nodes {

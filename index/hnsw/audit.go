@@ -1,4 +1,4 @@
-package vector
+package hnsw
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 const (
@@ -33,16 +35,13 @@ type Measure struct {
 
 // Audit compares walks of every beam in efs with the scan, over one query a
 // row of queries. It ignores the threshold and stops with ctx's error.
-func (x *Index) Audit(ctx context.Context, queries Matrix, efs []int) ([]Measure, error) {
-	if queries.Dims != x.graph.dims {
-		return nil, fmt.Errorf("audit graph: queries have %d dimensions, the graph %d", queries.Dims, x.graph.dims)
+func (x *Index) Audit(ctx context.Context, queries *vector.Codes, efs []int) ([]Measure, error) {
+	if queries.Dims() != x.graph.Dims() {
+		return nil, fmt.Errorf("audit graph: queries have %d dimensions, the graph %d", queries.Dims(), x.graph.Dims())
 	}
-	exact := make([][]Hit, queries.Rows())
-	for i := range exact {
-		if err := context.Cause(ctx); err != nil {
-			return nil, fmt.Errorf("audit graph: %w", err)
-		}
-		exact[i] = x.scan.Search(queries.Row(i), nil, auditK)
+	exact, err := x.exact(ctx, queries)
+	if err != nil {
+		return nil, fmt.Errorf("audit graph: %w", err)
 	}
 	var all []Measure
 	for _, ef := range efs {
@@ -55,17 +54,33 @@ func (x *Index) Audit(ctx context.Context, queries Matrix, efs []int) ([]Measure
 	return all, nil
 }
 
-func (x *Index) measure(ctx context.Context, queries Matrix, exact [][]Hit, ef int) (Measure, error) {
+// exact is what a scan finds for each query.
+func (x *Index) exact(ctx context.Context, queries *vector.Codes) ([][]vector.Hit, error) {
+	found := make([][]vector.Hit, queries.Rows())
+	var q vector.Query
+	for i := range found {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		q.Set(queries.Row(i))
+		found[i] = x.rows.Near(&q, nil, auditK)
+	}
+	return found, nil
+}
+
+func (x *Index) measure(ctx context.Context, queries *vector.Codes, exact [][]vector.Hit, ef int) (Measure, error) {
 	y := *x
 	y.o.EF = ef
 	times := make([]time.Duration, len(exact))
 	found, wanted := 0, 0
+	var q vector.Query
 	for i := range exact {
 		if err := context.Cause(ctx); err != nil {
 			return Measure{}, err
 		}
 		start := time.Now()
-		got := y.walk(queries.Row(i), nil, auditK)
+		q.Set(queries.Row(i))
+		got := y.walk(&q, nil, auditK)
 		times[i] = time.Since(start)
 		found += overlap(exact[i], got)
 		wanted += len(exact[i])
@@ -79,12 +94,11 @@ func (x *Index) measure(ctx context.Context, queries Matrix, exact [][]Hit, ef i
 
 // overlap counts the hits of got that are as good as the last of want, at
 // most as many as want has: of equal scores any will do.
-func overlap(want, got []Hit) int {
+func overlap(want, got []vector.Hit) int {
 	if len(want) == 0 {
 		return 0
 	}
-	const rounding = 1e-6
-	floor, n := want[len(want)-1].Score-rounding, 0
+	floor, n := want[len(want)-1].Score, 0
 	for _, h := range got {
 		if h.Score >= floor {
 			n++
@@ -93,49 +107,50 @@ func overlap(want, got []Hit) int {
 	return min(n, len(want))
 }
 
-// SampleQueries returns up to n unit vectors, each in the middle of some
-// present rows of m. The same matrix gives the same queries.
-func SampleQueries(m Matrix, n int) Matrix {
-	var rows []int
-	for i := range m.Rows() {
-		if m.present(i) {
-			rows = append(rows, i)
+// SampleQueries returns up to n vectors, each in the middle of some rows. The
+// same rows give the same queries.
+func SampleQueries(rows *vector.Codes, n int) *vector.Codes {
+	var known []int
+	for i := range rows.Rows() {
+		if rows.Has(i) {
+			known = append(known, i)
 		}
 	}
-	n = min(n, len(rows))
-	s := Matrix{Dims: m.Dims, Data: make([]float32, n*m.Dims)}
+	n = min(n, len(known))
+	s := vector.NewCodes(n, rows.Dims())
 	for i := range n {
-		at, query := i*len(rows)/n, s.Row(i)
+		at := i * len(known) / n
+		sum, norm := make([]float32, rows.Dims()), 0.0
 		for part := range sampleRows {
 			// The parts of one query come from everywhere, and differ from the next one's.
-			row := m.Row(rows[(at*(6*part+1)+part*len(rows)/sampleRows)%len(rows)])
-			for d := range query {
-				query[d] += row[d]
-			}
+			rows.Row(known[(at*(6*part+1)+part*len(known)/sampleRows)%len(known)]).AddTo(sum)
 		}
-		norm := math.Sqrt(float64(dot(query, query)))
+		for _, x := range sum {
+			norm += float64(x) * float64(x)
+		}
+		for d := range sum {
+			sum[d] /= float32(math.Sqrt(norm))
+		}
 		if norm == 0 { // rows that cancel out
-			copy(query, m.Row(rows[at]))
+			s.Set(i, rows.Row(known[at]))
 			continue
 		}
-		for d := range query {
-			query[d] /= float32(norm)
-		}
+		s.Set(i, vector.Encode(sum))
 	}
 	return s
 }
 
 // tune sets the graph's beam to the least that meets tuneRecall on a sample,
 // or the best there is, and notes its recall.
-func (g *Graph) tune(ctx context.Context, keys []uint64, m Matrix) error {
-	x, err := g.Bind(keys, NewScan(m), IndexOptions{})
+func (g *Graph) tune(ctx context.Context, keys []uint64, rows *vector.Codes) error {
+	x, err := g.Bind(keys, rows, IndexOptions{})
 	if err != nil {
 		return err
 	}
-	queries := SampleQueries(m, auditQueries)
-	exact := make([][]Hit, queries.Rows())
-	for i := range exact {
-		exact[i] = x.scan.Search(queries.Row(i), nil, auditK)
+	queries := SampleQueries(rows, auditQueries)
+	exact, err := x.exact(ctx, queries)
+	if err != nil {
+		return err
 	}
 	for _, ef := range tuneEFs {
 		measured, err := x.measure(ctx, queries, exact, ef)

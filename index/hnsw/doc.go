@@ -1,21 +1,19 @@
-// Package vector finds nearest neighbours among unit vectors.
+// Package hnsw searches many vectors by a graph over their codes, a
+// hierarchical navigable small world (Malkov and Yashunin 2018).
 //
-// A [Matrix] holds one row a document. A [Scan] searches it exactly; a [Graph]
-// (HNSW: Malkov and Yashunin 2018), made by [Build], is bound to the matrix as
-// it is now and then searches it approximately, in an [Index]. All scores are
-// dot products, which for unit vectors are cosines. Everything here is
-// immutable once made and safe for concurrent use. Scores differ in the last
-// bits between processors, and so may graphs.
+// [Build] makes a [Graph], always from scratch: the same documents give the
+// same graph. [Graph.Bind] joins it to the catalog as it is now, in an [Index],
+// which scans what the graph lacks and finds nothing that is gone. Everything
+// here is immutable once made and safe for concurrent use.
 //
 // # The graph file
 //
 // [Graph.WriteFile] writes a graph and [ReadFile] reads one. The file holds no
-// vectors but their codes, one byte a number, which is enough to walk the
-// graph and to tell by a checksum whether a document still has the vector it
-// was linked by. Integers are little-endian, floats IEEE 754.
+// vectors but their codes, one byte a number, by which the graph is walked and
+// which tell whether a document still has the vector it was linked by. Integers are little-endian, floats IEEE 754.
 //
 //	magic     8 bytes  "TDXHNSW\n"
-//	version   u32      1
+//	version   u32      2
 //	zero      u32
 //	sections           in the order below, each from the next multiple of 8 on,
 //	                   the bytes between them zero
@@ -26,7 +24,7 @@
 //	                     crc32c  u32, of these bytes
 //	                     zero    u32
 //	offset    u64      of the contents
-//	entries   u32      9
+//	entries   u32      8
 //	crc32c    u32      of everything but the sections: the first 16 bytes, the
 //	                   contents, offset and entries
 //
@@ -38,10 +36,9 @@
 //	        node u32, beam u32, then the identity of the vector space in UTF-8
 //	keys    D × u64: identities of the documents, ascending
 //	node    D × u32: the node of each document
-//	sums    N × u32: crc32c of the node's vector as little-endian float32s
 //	level   N × u8: the highest layer of each node, 0 to 15
 //	scale   N × f32: what a node's codes are to be multiplied by
-//	codes   N × dimensions × i8: scale × codes is about the vector
+//	codes   N × dimensions × i8: scale × codes is the vector
 //	base    N × 32 × u32: neighbours on layer 0, 0xffffffff after the last
 //	above   R × 16 × u32: for each node in turn, one row a layer from 1 up to
 //	        its level, likewise
@@ -49,5 +46,6 @@
 // The entry node is one of the highest level; without nodes it is 0xffffffff.
 // A neighbour on a layer has at least that level.
 //
-// Version 1 is the first. Readers accept 1, writers write 1.
-package vector
+// Version 2 dropped the checksums of vectors that were not codes. Readers
+// accept 2, writers write 2.
+package hnsw

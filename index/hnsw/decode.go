@@ -1,4 +1,4 @@
-package vector
+package hnsw
 
 import (
 	"encoding/binary"
@@ -10,11 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/robustio"
+
+	"github.com/tooldex/tooldex/index/vector"
 )
 
-// ErrNewer reports a graph file of a later version: not damage, and not for
+// ErrVersion reports a graph file of another version: not damage, and not for
 // this program to remove.
-var ErrNewer = errors.New("the file is of a newer version")
+var ErrVersion = errors.New("the file is of another version")
 
 const maxDims = 1 << 16
 
@@ -70,10 +72,8 @@ func decodeFrame(data []byte) ([][]byte, error) {
 	if string(data[:8]) != fileMagic {
 		return nil, errors.New("no graph file: wrong magic")
 	}
-	if v := binary.LittleEndian.Uint32(data[8:]); v > fileVersion {
-		return nil, fmt.Errorf("version %d: %w than %d", v, ErrNewer, fileVersion)
-	} else if v != fileVersion {
-		return nil, fmt.Errorf("version %d: want %d", v, fileVersion)
+	if v := binary.LittleEndian.Uint32(data[8:]); v != fileVersion {
+		return nil, fmt.Errorf("version %d: %w than %d", v, ErrVersion, fileVersion)
 	}
 	frame := slices.Concat(data[:frameStart], data[len(data)-frameEnd-contents:])
 	at, sum := len(frame)-4, len(data)-frameEnd-contents
@@ -158,31 +158,30 @@ func decodeHead(b []byte) (h head, err error) {
 func (h head) sizes() [len(sectionNames)]uint64 {
 	dims, docs, nodes, rows := uint64(h.dims), uint64(h.docs), uint64(h.nodes), uint64(h.rows)
 	return [...]uint64{
-		headSize + uint64(len(h.Identity)), docs * 8, docs * 4, nodes * 4, nodes, nodes * 4,
+		headSize + uint64(len(h.Identity)), docs * 8, docs * 4, nodes, nodes * 4,
 		nodes * dims, nodes * linksBase * 4, rows * linksUpper * 4,
 	}
 }
 
 // graph takes over the sections, whose sizes have been checked.
 func (h head) graph(sections [][]byte) *Graph {
-	g := &Graph{dims: int(h.dims), ef: int(h.ef), recall: h.recall, entry: h.entry}
+	g := &Graph{ef: int(h.ef), recall: h.recall, entry: h.entry}
 	g.keys = make([]uint64, h.docs)
 	for i := range g.keys {
 		g.keys[i] = binary.LittleEndian.Uint64(sections[1][i*8:])
 	}
-	g.node, g.sums = uint32s(sections[2]), uint32s(sections[3])
-	g.level = slices.Clone(sections[4])
-	g.codes = newCodes(g.dims, int(h.nodes))
-	for i, bits := range uint32s(sections[5]) {
-		g.codes.scale[i] = math.Float32frombits(bits)
-	}
-	for n := range int(h.nodes) {
-		row := g.codes.data[n*g.codes.stride:][:g.dims]
-		for d, c := range sections[6][n*g.dims:][:g.dims] {
-			row[d] = int8(c)
+	g.node = uint32s(sections[2])
+	g.level = slices.Clone(sections[3])
+	g.codes = vector.NewCodes(int(h.nodes), int(h.dims))
+	code := vector.Code{Numbers: make([]int8, h.dims)}
+	for n, bits := range uint32s(sections[4]) {
+		code.Scale = math.Float32frombits(bits)
+		for d, c := range sections[5][n*int(h.dims):][:h.dims] {
+			code.Numbers[d] = int8(c)
 		}
+		g.codes.Set(n, code)
 	}
-	g.base, g.above = uint32s(sections[7]), uint32s(sections[8])
+	g.base, g.above = uint32s(sections[6]), uint32s(sections[7])
 	g.at = make([]uint32, h.nodes)
 	return g
 }
@@ -208,9 +207,9 @@ func (g *Graph) check() error {
 			return fmt.Errorf("section node: document %d on node %d of %d", i, node, g.Nodes())
 		}
 	}
-	for i, s := range g.codes.scale {
-		if !(s >= 0 && s <= math.MaxFloat32) {
-			return fmt.Errorf("section scale: %g for node %d", s, i)
+	for n := range g.Nodes() {
+		if s := g.codes.Row(n).Scale; !(s >= 0 && s <= math.MaxFloat32) {
+			return fmt.Errorf("section scale: %g for node %d", s, n)
 		}
 	}
 	rows := uint32(0)
