@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("TOOLDEX_STORE_CHILD"); dir != "" {
 		os.Exit(child(dir))
 	}
+	if dir := os.Getenv("TOOLDEX_STORE_CRASH"); dir != "" {
+		os.Exit(crashChild(dir))
+	}
 	goleak.VerifyTestMain(m)
 }
 
