@@ -35,7 +35,6 @@ type Index struct {
 	tending sync.WaitGroup
 
 	current atomic.Pointer[snapshot]
-	resting resting // embedders that queries do not wait for
 
 	// writing is held while changes go to disk, so that they go in order.
 	writing chan struct{}

@@ -12,7 +12,8 @@ type Embedder interface {
 	// again after a call succeeded, or call Identify(ctx) error where the
 	// embedder has it.
 	Model() string
-	// EmbedQuery returns the vector of a search text.
+	// EmbedQuery returns the vector of a search text. It should fail at once
+	// while it would wait in vain, as every search waits for it.
 	EmbedQuery(ctx context.Context, text string) ([]float32, error)
 	// EmbedDocuments returns one vector a text, in order. On error it may
 	// return the vectors of some texts, nil for the others, in a slice as

@@ -141,7 +141,7 @@ func (r *search) check() error {
 func (r *search) embed(ctx context.Context, ix *Index, text string) error {
 	var failed []error
 	for _, sp := range r.s.spaces {
-		vec, err := ix.embedQuery(ctx, sp, text)
+		vec, err := sp.query(ctx, ix.queryTimeout(), text)
 		if err == nil {
 			r.use(sp, vector.Encode(vec))
 			r.reason = reasons(failed)
@@ -170,18 +170,6 @@ func reasons(failed []error) string {
 		texts[i] = err.Error()
 	}
 	return strings.Join(texts, "; ")
-}
-
-// embedQuery asks for a query's vector, unless that was in vain a moment ago.
-func (ix *Index) embedQuery(ctx context.Context, sp *space, text string) ([]float32, error) {
-	if err := ix.resting.check(sp.model); err != nil {
-		return nil, err
-	}
-	vec, err := sp.query(ctx, ix.queryTimeout(), text)
-	if ctx.Err() == nil { // else it is the caller who gave up
-		ix.resting.note(sp.model, err)
-	}
-	return vec, err
 }
 
 // use makes sp answer a query of that vector.

@@ -106,43 +106,6 @@ func TestQueryEmbeddingFails(t *testing.T) {
 	}
 }
 
-// An embedder that lets a query wait in vain is left alone for a while.
-func TestSlowEmbedderRests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ix := small(t)
-		asked := 0
-		e := broken{wordEmbedder{8}, nil}
-		e.embed = func(ctx context.Context) ([]float32, error) {
-			if asked++; asked == 2 {
-				return e.wordEmbedder.EmbedQuery(ctx, "read a file")
-			}
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		attach(t, ix, wordEmbedder{8})
-		ix.snapshot().spaces[0].model, ix.snapshot().spaces[0].embedder = "broken", e
-		for i, c := range []struct {
-			pause time.Duration
-			took  time.Duration
-			asked int
-			mode  Mode
-		}{
-			{0, defaultQueryTimeout, 1, Keyword},
-			{0, 0, 1, Keyword},
-			{restTime - time.Second, 0, 1, Keyword},
-			{2 * time.Second, 0, 2, Hybrid},
-			{0, defaultQueryTimeout, 3, Keyword},
-		} {
-			time.Sleep(c.pause)
-			before := time.Now()
-			res := mustSearch(t, ix, Query{Text: "read a file"})
-			if took := time.Since(before); took != c.took || asked != c.asked || res.Mode != c.mode {
-				t.Errorf("search %d: took %v, asked %d times, mode %s (%s); want %v, %d, %s", i, took, asked, res.Mode, res.Reason, c.took, c.asked, c.mode)
-			}
-		}
-	})
-}
-
 func TestCancelledSearch(t *testing.T) {
 	ix := small(t)
 	attach(t, ix, broken{wordEmbedder{8}, func(ctx context.Context) ([]float32, error) { return make([]float32, 8), ctx.Err() }})

@@ -20,8 +20,10 @@ const (
 	maxAsked  = 10 * time.Minute // of a Retry-After
 )
 
-// A breaker refuses calls after several failures in a row. It opens for a
-// pause that doubles with every failed try.
+// A breaker refuses calls after several failures in a row, or one call that
+// waited in vain. It opens for a pause that doubles with every failed try, or
+// for as long as the server asked for; what tries is a probe in the
+// background, so that no caller waits for it.
 type breaker struct {
 	mu       sync.Mutex // guards the fields below
 	failures int
@@ -76,8 +78,8 @@ func (b *breaker) fail(now time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.failures++
-	if errors.Is(err, context.DeadlineExceeded) {
-		b.failures++ // each costs a caller its whole deadline
+	if errors.Is(err, context.DeadlineExceeded) { // each would cost a caller its whole deadline
+		b.failures = max(b.failures, threshold)
 	}
 	b.cause = err
 	if b.failures < threshold {
