@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"benchmarks":       {"benchmarks", "index", "embed", "gateway", "internal/sample"},
 	"internal/app":     {"index", "embed", "gateway", "internal/config"},
 	"internal/config":  {"gateway/upstream"},
-	"internal/clients": {},
+	"internal/clients": {"index/atomicfile"},
 	"internal/sample":  {},
 	"internal/e2e":     {"index", "embed", "gateway", "internal"},
 	"cmd/tooldex":      {"index", "embed", "gateway", "eval", "internal"},

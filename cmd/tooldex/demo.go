@@ -155,34 +155,19 @@ func (a *cli) step(n int, format string, args ...any) {
 func (a *cli) demoIndex(ctx context.Context, e *app.Engine) error {
 	a.say("tooldex stands between a model and many MCP servers. This demo starts some.")
 	began := time.Now()
-	type listed struct {
-		name  string
-		tools int
-		err   error
-	}
-	results := make(chan listed)
-	for _, s := range e.Config.Servers {
-		go func() {
-			l, err := e.Servers.Refresh(ctx, s.Spec.Name)
-			results <- listed{s.Spec.Name, len(l.Tools), err}
-		}()
-	}
-	counts := map[string]int{}
-	var err error
-	for range e.Config.Servers {
-		r := <-results
-		counts[r.name], err = r.tools, errors.Join(err, r.err)
-	}
-	if err != nil {
-		return fmt.Errorf("list sample servers: %w", err)
+	rows := e.List(ctx, e.Config.Names(), time.Minute, nil)
+	for _, r := range rows {
+		if r.Error != "" {
+			return fmt.Errorf("list sample server %s: %s", r.Server, r.Error)
+		}
 	}
 	if err := e.Index.Wait(ctx); err != nil {
 		return fmt.Errorf("index tools: %w", err)
 	}
-	a.step(1, "Started %d MCP servers as child processes and listed their tools (%d ms)", len(counts), time.Since(began).Milliseconds())
+	a.step(1, "Started %d MCP servers as child processes and listed their tools (%d ms)", len(rows), time.Since(began).Milliseconds())
 	g := &grid{head: []string{"server", "tools", "reached over"}, numbers: []int{1}, indent: "   "}
 	for _, st := range e.Servers.Status() {
-		g.add(st.Name, fmt.Sprint(counts[st.Name]), fmt.Sprintf("%s, MCP %s", st.Transport, st.Protocol))
+		g.add(st.Name, fmt.Sprint(st.Tools), fmt.Sprintf("%s, MCP %s", st.Transport, st.Protocol))
 	}
 	a.show(g)
 	a.say("\n   %d tools indexed. A client sees six meta-tools instead of all of them.", e.Index.Status().Tools)

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -109,15 +106,15 @@ func (a *cli) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 // checkState verifies the state folder.
 func (a *cli) checkState(ctx context.Context, cfg *config.Config, repair bool) []finding {
 	dir := cfg.State
-	if err := writable(dir); err != nil {
+	if err := app.Writable(dir); err != nil {
 		return []finding{{"state folder", false, fmt.Sprintf("%s: %v", dir, err), "make it writable, or choose another with --state"}}
 	}
-	problems, err := childCheck(ctx, dir)
+	problems, err := app.CheckState(ctx, dir, checkHere(dir)...)
 	if err != nil {
 		return []finding{{"state folder", false, err.Error(), "tooldex index check"}}
 	}
 	out := writableByAll("state folder", "they choose what is found", dir)
-	if !slices.ContainsFunc(problems, harmful) {
+	if !slices.ContainsFunc(problems, app.Harmful) {
 		out = append(out, finding{"state folder", true, dir + ": every file is sound", ""})
 	}
 	if repair {
@@ -125,54 +122,22 @@ func (a *cli) checkState(ctx context.Context, cfg *config.Config, repair bool) [
 		problems = slices.DeleteFunc(problems, index.Problem.Repairable)
 	}
 	for _, p := range problems {
-		out = append(out, finding{"state folder", !harmful(p), p.File + ": " + p.What, orDefault(p.Remedy, "tooldex doctor --repair")})
+		out = append(out, finding{"state folder", !app.Harmful(p), p.File + ": " + p.What, orDefault(p.Remedy, "tooldex doctor --repair")})
 	}
 	return out
 }
 
 // writableByAll finds the files and folders that every user of the machine may
-// change. A folder with the sticky bit, such as /tmp, keeps its files safe.
+// change.
 func writableByAll(what, harm string, paths ...string) []finding {
 	var out []finding
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o002 == 0 || info.Mode()&os.ModeSticky != 0 {
-			continue
+		if mode, yes := app.WritableByAll(path); yes {
+			detail := fmt.Sprintf("%s: every user of this machine may change it (mode %04o): %s", path, mode, harm)
+			out = append(out, finding{what, false, detail, "chmod go-w " + path})
 		}
-		detail := fmt.Sprintf("%s: every user of this machine may change it (mode %04o): %s", path, info.Mode().Perm(), harm)
-		out = append(out, finding{what, false, detail, "chmod go-w " + path})
 	}
 	return out
-}
-
-// harmful tells damage from what is left of damage that was mended.
-func harmful(p index.Problem) bool {
-	return !strings.HasPrefix(filepath.Base(p.File), "store.damaged-")
-}
-
-// writable makes the folder if need be and writes a file into it.
-func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return plainCause(err)
-	}
-	f, err := os.CreateTemp(dir, "doctor-*.tmp")
-	if err != nil {
-		return plainCause(err)
-	}
-	_, err = f.WriteString("writable?")
-	return errors.Join(err, f.Close(), os.Remove(f.Name()))
-}
-
-// childCheck runs "index check" in a child process: damage to the store's
-// pages may end the process that looks.
-func childCheck(ctx context.Context, dir string) ([]index.Problem, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	return index.CheckBy(ctx, exec.Command(self, "index", "check", "--"+thisProcess, "--json", "--config", os.DevNull, "--state", dir), dir)
 }
 
 // repaired mends what can be mended.

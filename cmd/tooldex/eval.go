@@ -27,19 +27,10 @@ DIR:SPLIT names one split.`
 
 // eval is the parent of what measures and tunes ranking.
 func (a *cli) eval() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use: "eval", Short: "Measure, compare and tune ranking on labelled queries", Long: evalLong,
 		Example: "  tooldex eval run sets/mine\n  tooldex eval lint",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef(cmd, "command %q: unknown%s", args[0], suggestion(cmd, args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(a.evalRun(), a.evalCompare(), a.evalTune(), a.evalAblate(), a.evalCalibrate(), a.evalReport(), a.evalAudit(), a.evalLint())
-	return cmd
+	}, a.evalRun(), a.evalCompare(), a.evalTune(), a.evalAblate(), a.evalCalibrate(), a.evalReport(), a.evalAudit(), a.evalLint())
 }
 
 // evalFlags are what every command over labelled sets takes.
@@ -169,14 +160,24 @@ func (f *evalFlags) options() (o eval.Options, done func(), err error) {
 	return o, func() { bars.finish(); closeEmbedder() }, nil
 }
 
-// prepare reads the sets and the options that measuring them takes. The caller
-// calls done when it has.
-func (f *evalFlags) prepare(args []string, o *eval.Options) (sets []*labels.Set, done func(), err error) {
-	if sets, err = f.sets(args); err != nil {
-		return nil, nil, err
+// overSets reads the sets and the options that the flags name into o, measures
+// the sets and prints what came of it.
+func overSets[R any](f *evalFlags, args []string, o *eval.Options, measure func([]*labels.Set) (R, error), show func(io.Writer, R)) error {
+	sets, err := f.sets(args)
+	if err != nil {
+		return err
 	}
-	*o, done, err = f.options()
-	return sets, done, err
+	options, done, err := f.options()
+	if err != nil {
+		return err
+	}
+	defer done()
+	*o = options
+	res, err := measure(sets)
+	if err != nil {
+		return err
+	}
+	return f.cli.result(res, func() { show(f.cli.out, res) })
 }
 
 // writeParams writes the ranking's parameters as JSON where --out says; an

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/eval"
+	"github.com/tooldex/tooldex/eval/labels"
 )
 
 const evalAblateLong = `Take each part of the ranking out, or put another in its place, and measure what
@@ -22,20 +23,9 @@ func (a *cli) evalAblate() *cobra.Command {
 		Use: "ablate DIR...", Short: "Measure what each part of the ranking is worth", Long: evalAblateLong,
 		Example: "  tooldex eval ablate sets/a sets/b", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sets, done, err := f.prepare(args, &o.Options)
-			if err != nil {
-				return err
-			}
-			defer done()
-			res, err := eval.Ablate(cmd.Context(), sets, o)
-			if err != nil {
-				return err
-			}
-			if a.asJSON() {
-				return a.print(res)
-			}
-			printAblations(a.out, res)
-			return nil
+			return overSets(&f, args, &o.Options, func(sets []*labels.Set) (*eval.Ablations, error) {
+				return eval.Ablate(cmd.Context(), sets, o)
+			}, printAblations)
 		},
 	}
 	f.addSets(cmd)

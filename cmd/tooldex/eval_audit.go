@@ -47,11 +47,7 @@ func (a *cli) evalAudit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.print(res)
-			}
-			printAudit(a.out, res)
-			return nil
+			return a.result(res, func() { printAudit(a.out, res) })
 		},
 	}
 	f.addSets(cmd)

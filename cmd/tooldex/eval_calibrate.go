@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/eval"
+	"github.com/tooldex/tooldex/eval/labels"
 )
 
 const evalCalibrateLong = `Fit the thresholds of "confidence" and "weak_match" for a mode and model.
@@ -26,23 +27,13 @@ func (a *cli) evalCalibrate() *cobra.Command {
 		Example: "  tooldex eval calibrate sets/a sets/b sets/c --params params.json --out params.json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sets, done, err := f.prepare(args, &o.Options)
-			if err != nil {
-				return err
-			}
-			defer done()
-			c, err := eval.Calibrate(cmd.Context(), sets, o)
-			if err != nil {
-				return err
-			}
-			if err := writeParams(cmd, out, c.Params); err != nil {
-				return err
-			}
-			if a.asJSON() {
-				return a.print(c)
-			}
-			printCalibration(a.out, c)
-			return nil
+			return overSets(&f, args, &o.Options, func(sets []*labels.Set) (*eval.Calibration, error) {
+				res, err := eval.Calibrate(cmd.Context(), sets, o)
+				if err != nil {
+					return nil, err
+				}
+				return res, writeParams(cmd, out, res.Params)
+			}, printCalibration)
 		},
 	}
 	f.addSets(cmd)

@@ -48,11 +48,7 @@ func (a *cli) evalCompare() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				err = a.print(c)
-			} else {
-				printComparison(a.out, c)
-			}
+			err = a.result(c, func() { printComparison(a.out, c) })
 			if err == nil && fail && c.Regressed() {
 				return errRegression
 			}

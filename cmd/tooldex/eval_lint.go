@@ -44,11 +44,7 @@ func (a *cli) evalLint() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.print(l)
-			}
-			printLint(a.out, l, show)
-			return nil
+			return a.result(l, func() { printLint(a.out, l, show) })
 		},
 	}
 	f.addSets(cmd)

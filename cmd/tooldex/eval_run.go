@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/eval"
+	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/eval/metric"
 )
 
@@ -20,28 +21,19 @@ const evalRunExample = `  tooldex eval run sets/github
 
 func (a *cli) evalRun() *cobra.Command {
 	f := evalFlags{cli: a}
+	var o eval.Options
 	var runFile, perQuery string
 	cmd := &cobra.Command{
 		Use: "run DIR...", Short: "Measure ranking on labelled sets", Example: evalRunExample,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			res, err := f.measure(args)
-			if err != nil {
-				return err
-			}
-			if err := writeRuns(cmd, runFile, res); err != nil {
-				return err
-			}
-			if perQuery != "" {
-				if err := writeTo(cmd, perQuery, res.WritePerQuery); err != nil {
-					return fmt.Errorf("write per query: %w", err)
+			return overSets(&f, args, &o, func(sets []*labels.Set) (*eval.Result, error) {
+				res, err := eval.Run(cmd.Context(), sets, o)
+				if err != nil {
+					return nil, err
 				}
-			}
-			if a.asJSON() {
-				return a.print(res)
-			}
-			printRun(a.out, res, f.k)
-			return nil
+				return res, errors.Join(writeRuns(cmd, runFile, res), writePerQuery(cmd, perQuery, res))
+			}, func(w io.Writer, res *eval.Result) { printRun(w, res, f.k) })
 		},
 	}
 	f.addSets(cmd)
@@ -51,17 +43,14 @@ func (a *cli) evalRun() *cobra.Command {
 	return cmd
 }
 
-func (f *evalFlags) measure(args []string) (*eval.Result, error) {
-	sets, err := f.sets(args)
-	if err != nil {
-		return nil, err
+func writePerQuery(cmd *cobra.Command, path string, res *eval.Result) error {
+	if path == "" {
+		return nil
 	}
-	o, done, err := f.options()
-	if err != nil {
-		return nil, err
+	if err := writeTo(cmd, path, res.WritePerQuery); err != nil {
+		return fmt.Errorf("write per query: %w", err)
 	}
-	defer done()
-	return eval.Run(f.cmd.Context(), sets, o)
+	return nil
 }
 
 func writeRuns(cmd *cobra.Command, path string, res *eval.Result) error {

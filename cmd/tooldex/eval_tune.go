@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/eval"
+	"github.com/tooldex/tooldex/eval/labels"
 )
 
 const evalTuneLong = `Search for better parameters of the ranking on several labelled sets.
@@ -30,23 +31,13 @@ func (a *cli) evalTune() *cobra.Command {
 		Example: "  tooldex eval tune sets/a sets/b sets/c --out params.json --state-file tune.state",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sets, done, err := f.prepare(args, &o.Options)
-			if err != nil {
-				return err
-			}
-			defer done()
-			t, err := eval.Tune(cmd.Context(), sets, o)
-			if err != nil {
-				return err
-			}
-			if err := writeParams(cmd, out, t.Params); err != nil {
-				return err
-			}
-			if a.asJSON() {
-				return a.print(t)
-			}
-			printTuning(a.out, t)
-			return nil
+			return overSets(&f, args, &o.Options, func(sets []*labels.Set) (*eval.Tuning, error) {
+				res, err := eval.Tune(cmd.Context(), sets, o)
+				if err != nil {
+					return nil, err
+				}
+				return res, writeParams(cmd, out, res.Params)
+			}, printTuning)
 		},
 	}
 	f.addSets(cmd)

@@ -1,20 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tooldex/tooldex/index/atomicfile"
+	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/clients"
 	"github.com/tooldex/tooldex/internal/config"
 )
@@ -77,12 +74,12 @@ func (a *cli) runImport(cmd *cobra.Command, f *importFlags) error {
 	if err != nil {
 		return err
 	}
-	found, problems := a.findServers(f)
+	found, problems := clients.Here().Find(clients.Search{Clients: f.clients, From: f.from, Project: f.project})
 	plan := clients.MakePlan(found, t.have, t.listen)
 	backup := ""
 	added := plan.Added()
 	if f.write && len(added) > 0 {
-		if backup, err = t.write(added); err != nil {
+		if backup, err = clients.Write(t.path, t.text, added); err != nil {
 			return hint(fmt.Errorf("write %s: %w", t.path, err), "choose another file with --config")
 		}
 	}
@@ -109,11 +106,10 @@ func (a *cli) runImport(cmd *cobra.Command, f *importFlags) error {
 
 // noteProject tells of the project's files, which were left out.
 func (a *cli) noteProject(f *importFlags) {
-	dir, err := os.Getwd()
-	if f.project || len(f.from) > 0 || err != nil {
+	if f.project || len(f.from) > 0 {
 		return
 	}
-	for _, l := range (clients.System{Dir: dir}).ProjectFiles() {
+	for _, l := range clients.Here().ProjectFiles() {
 		if _, err := os.Stat(l.Path); err == nil && (len(f.clients) == 0 || slices.Contains(f.clients, l.Client)) {
 			a.note("note: %s of the working folder is left out; --project takes it in", shortPath(l.Path))
 		}
@@ -147,7 +143,7 @@ func importTarget(cmd *cobra.Command) (*target, error) {
 		return t, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("configuration %s: %w", path, plainCause(err))
+		return nil, fmt.Errorf("configuration %s: %w", path, app.PlainCause(err))
 	}
 	if t.have, err = clients.Have(t.text); err != nil {
 		return nil, hint(fmt.Errorf("configuration %s: %w", path, err), "mend the file, then see \"tooldex doctor\"")
@@ -156,101 +152,6 @@ func importTarget(cmd *cobra.Command) (*target, error) {
 		t.listen = c.Listen // a file that does not check yet has the usual address
 	}
 	return t, nil
-}
-
-// plainCause is a file error without operation and path.
-func plainCause(err error) error {
-	if pe := new(fs.PathError); errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
-}
-
-// findServers reads the files of the chosen clients. What cannot be read is a
-// problem of that file alone.
-func (a *cli) findServers(f *importFlags) (found []clients.Found, problems []error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		problems = append(problems, fmt.Errorf("find home folder: %w", err))
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		problems = append(problems, fmt.Errorf("find working folder: %w", err))
-	}
-	system := clients.System{OS: runtime.GOOS, Home: home, Dir: dir, Getenv: os.Getenv}
-	places := system.Files()
-	if f.project {
-		places = append(places, system.ProjectFiles()...)
-	}
-	if len(f.from) > 0 {
-		places = nil
-		for _, path := range f.from {
-			places = append(places, clients.Location{Path: path})
-		}
-	}
-	for _, l := range places {
-		if l.Client != "" && len(f.clients) > 0 && !slices.Contains(f.clients, l.Client) {
-			continue
-		}
-		if l.Client == "" && len(f.clients) == 1 {
-			l.Client = f.clients[0]
-		}
-		servers, err := system.Read(l)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && len(f.from) == 0:
-		case err != nil:
-			problems = append(problems, err)
-		case len(servers) > 0:
-			found = append(found, clients.Found{Location: l, Servers: servers})
-		case len(f.from) > 0:
-			problems = append(problems, fmt.Errorf("%s: it has no servers", l.Path))
-		}
-	}
-	return found, problems
-}
-
-// write adds servers to the configuration and returns the path of the copy of
-// what was there, "" if there was nothing.
-func (t *target) write(servers []clients.Server) (backup string, err error) {
-	text, err := clients.Append(t.text, servers)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
-		return "", err
-	}
-	if t.text != nil {
-		if backup, err = keep(t.path, t.text); err != nil {
-			return "", err
-		}
-	}
-	path := t.path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // people link their settings to another folder
-	}
-	return backup, atomicfile.Write(path, func(w io.Writer) error {
-		_, err := io.Copy(w, bytes.NewReader(text))
-		return err
-	})
-}
-
-// keep writes old beside path under the first free name.
-func keep(path string, old []byte) (string, error) {
-	for n := 0; ; n++ {
-		backup := path + ".bak"
-		if n > 0 {
-			backup = fmt.Sprintf("%s.%d", backup, n)
-		}
-		f, err := os.OpenFile(backup, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		_, err = f.Write(old)
-		return backup, errors.Join(err, f.Sync(), f.Close())
-	}
 }
 
 // An importRow is a plan's row as JSON: without anything secret.

@@ -1,14 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app"
 )
 
 const dumpHelp = `Print what the lexical index holds as JSON: each tool's terms by field and
@@ -19,18 +20,10 @@ const checkHelp = `Verify every file of the state folder without changing it. Pr
 with what to do about them; the exit code is 1 then.`
 
 func (a *cli) index() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use: "index", Short: "Look into the index and check its files",
 		Example: "  tooldex index dump > index.json\n  tooldex index check",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef(cmd, "command %q: unknown%s", "index "+args[0], suggestion(cmd, args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(&cobra.Command{
+	}, &cobra.Command{
 		Use: "dump", Short: "Print the terms of every tool as JSON", Long: dumpHelp, Args: cobra.NoArgs,
 		Example: "  tooldex index dump --json > index.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,11 +34,15 @@ func (a *cli) index() *cobra.Command {
 			return errors.Join(e.Index.Dump(a.out), e.Close())
 		},
 	}, a.indexCheck())
-	return cmd
 }
 
 // thisProcess is the flag of a check that may be ended by the damage it meets.
 const thisProcess = "this-process"
+
+// checkHere is the command line that checks dir in the process that runs it.
+func checkHere(dir string) []string {
+	return []string{"index", "check", "--" + thisProcess, "--json", "--config", os.DevNull, "--state", dir}
+}
 
 func (a *cli) indexCheck() *cobra.Command {
 	cmd := &cobra.Command{
@@ -63,39 +60,32 @@ func (a *cli) runCheck(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	check := childCheck
+	var problems []index.Problem
 	if here, _ := cmd.Flags().GetBool(thisProcess); here {
-		check = checkHere
+		if problems, err = index.Check(cfg.State); err != nil {
+			err = fmt.Errorf("check %s: %w", cfg.State, err)
+		}
+	} else {
+		problems, err = app.CheckState(cmd.Context(), cfg.State, checkHere(cfg.State)...)
 	}
-	problems, err := check(cmd.Context(), cfg.State)
 	if err != nil {
 		return err
 	}
-	switch {
-	case a.json:
-		if problems == nil {
-			problems = []index.Problem{}
-		}
-		err = a.print(problems)
-	case len(problems) == 0:
-		a.say("%s: no problem found", cfg.State)
-	default:
-		g := &grid{head: []string{"file", "problem", "what to do"}}
-		for _, p := range problems {
-			g.add(p.File, p.What, p.Remedy)
-		}
-		a.show(g)
-	}
-	if err == nil && slices.ContainsFunc(problems, harmful) {
+	err = a.result(append([]index.Problem{}, problems...), func() { a.showProblems(cfg.State, problems) })
+	if err == nil && slices.ContainsFunc(problems, app.Harmful) {
 		return errReported
 	}
 	return err
 }
 
-func checkHere(_ context.Context, dir string) ([]index.Problem, error) {
-	problems, err := index.Check(dir)
-	if err != nil {
-		return nil, fmt.Errorf("check %s: %w", dir, err)
+func (a *cli) showProblems(dir string, problems []index.Problem) {
+	if len(problems) == 0 {
+		a.say("%s: no problem found", dir)
+		return
 	}
-	return problems, nil
+	g := &grid{head: []string{"file", "problem", "what to do"}}
+	for _, p := range problems {
+		g.add(p.File, p.What, p.Remedy)
+	}
+	a.show(g)
 }

@@ -40,13 +40,6 @@ func newRoot(a *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use: "tooldex", Short: "Find the right tool among many MCP servers", Long: rootHelp, Example: rootExample,
 		SilenceErrors: true, SilenceUsage: true, Version: buildVersion(),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef(cmd, "command %q: unknown%s", args[0], suggestion(cmd, args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	p := root.PersistentFlags()
 	p.String("config", "", "configuration `file`")
@@ -63,7 +56,8 @@ func newRoot(a *cli) *cobra.Command {
 	root.SetUsageTemplate(strings.NewReplacer(
 		".LocalFlags.FlagUsages", "wrapped .LocalFlags", ".InheritedFlags.FlagUsages", "wrapped .InheritedFlags",
 	).Replace(root.UsageTemplate()))
-	a.addCommands(root)
+	group(root, a.serve(), a.search(), a.similar(), a.tools(), a.call(), a.reindex(), a.importCommand(), a.status(),
+		a.doctor(), a.demo(), a.index(), a.embed(), a.eval(), a.sampleServer(), a.version())
 	wrapArgs(root)
 	return root
 }
@@ -74,17 +68,6 @@ func orElse(n, otherwise int) int {
 		return otherwise
 	}
 	return n
-}
-
-// addCommands adds every subcommand.
-func (a *cli) addCommands(root *cobra.Command) {
-	root.AddCommand(
-		a.serve(), a.search(), a.similar(), a.tools(), a.call(), a.reindex(),
-		a.importCommand(), a.status(), a.doctor(), a.demo(), a.index(), a.embed(),
-		a.eval(),
-		a.sampleServer(),
-		a.version(),
-	)
 }
 
 // wrapArgs turns what cobra says of wrong arguments into usage errors.
@@ -101,6 +84,19 @@ func wrapArgs(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		wrapArgs(sub)
 	}
+}
+
+// group makes a command of its subcommands: alone it shows its help.
+func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef(cmd, "command %q: unknown%s", strings.TrimSpace(path(cmd)+" "+args[0]), suggestion(cmd, args[0]))
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(subs...)
+	return cmd
 }
 
 // nearestFlag adds to an error about an unknown flag the one that was meant.
@@ -130,15 +126,21 @@ func suggestion(cmd *cobra.Command, typed string) string {
 	return "; did you mean " + strings.Join(names, " or ") + "?"
 }
 
-// asJSON tells whether the result is wanted as JSON.
-func (a *cli) asJSON() bool { return a.json }
-
 // print writes v as indented JSON.
 func (a *cli) print(v any) error {
 	enc := json.NewEncoder(a.out)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// result prints v as JSON when that is wanted, else shows it to a person.
+func (a *cli) result(v any, show func()) error {
+	if a.json {
+		return a.print(v)
+	}
+	show()
+	return nil
 }
 
 // say writes a line of the result.

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tooldex/tooldex/internal/sample"
@@ -81,7 +79,7 @@ func (a *cli) runSample(ctx context.Context, o sample.Options, addr string) erro
 		return err
 	}
 	a.note("sample server on http://%s/mcp (legacy SSE on /sse)", ln.Addr())
-	return serveUntil(ctx, ln, s.Handler())
+	return s.Serve(ctx, ln)
 }
 
 // listenLoopback listens on addr, which must be of this machine only.
@@ -102,23 +100,4 @@ func checkLoopback(addr string) error {
 		return nil
 	}
 	return fmt.Errorf("address %q: other machines could use it, and there is no authentication; use 127.0.0.1", addr)
-}
-
-// serveUntil serves h on ln until ctx is done, then lets requests end for 2 s.
-func serveUntil(ctx context.Context, ln net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	if srv.Shutdown(grace) != nil {
-		srv.Close() // streams that stay open by design
-	}
-	<-failed
-	return nil
 }

@@ -33,19 +33,10 @@ const showExample = `  tooldex tools show files/read_text_file
   tooldex tools show files/move_file --raw`
 
 func (a *cli) tools() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use: "tools", Short: "List tools, or show one", Long: toolsHelp,
 		Example: "  tooldex tools list\n  tooldex tools show files/read_text_file\n  tooldex tools categories",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef(cmd, "command %q: unknown%s", "tools "+args[0], suggestion(cmd, args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(a.toolsList(), a.toolsShow(), a.toolsCategories())
-	return cmd
+	}, a.toolsList(), a.toolsShow(), a.toolsCategories())
 }
 
 func (a *cli) toolsList() *cobra.Command {

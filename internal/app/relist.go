@@ -76,34 +76,41 @@ func (l *listings) of(server string, tools int, err error) Relisting {
 	return r
 }
 
-// Relist runs the servers while those that are named list their tools, all at
-// once and each within timeout, and returns a row for each in that order. A
-// server that fails is a row too. tick, if it is not nil, is told how many are
-// done, one call at a time. The engine does not serve.
-func (e *Engine) Relist(ctx context.Context, names []string, timeout time.Duration, tick func(done int)) ([]Relisting, error) {
-	rows := make([]Relisting, len(names))
-	err := e.Run(ctx, func(ctx context.Context) error {
-		var wg sync.WaitGroup
-		var mu sync.Mutex // guards done
-		done := 0
-		for i, name := range names {
-			wg.Go(func() {
-				ctx, cancel := context.WithTimeout(ctx, timeout)
-				defer cancel()
-				l, err := e.Servers.Refresh(ctx, name)
-				rows[i] = e.listings.of(name, len(l.Tools), e.withReason(name, err))
-				mu.Lock()
-				defer mu.Unlock()
-				done++
-				if tick != nil {
-					tick(done)
-				}
-			})
-		}
-		wg.Wait()
+// Relist runs the servers while those that are named list their tools: see
+// List.
+func (e *Engine) Relist(ctx context.Context, names []string, timeout time.Duration, tick func(done int)) (rows []Relisting, err error) {
+	err = e.Run(ctx, func(ctx context.Context) error {
+		rows = e.List(ctx, names, timeout, tick)
 		return ctx.Err()
 	})
 	return rows, err
+}
+
+// List has the servers that are named list their tools, during Run, all at
+// once and each within timeout, and returns a row for each in that order. A
+// server that fails is a row too. tick, if it is not nil, is told how many are
+// done, one call at a time. While serving the rows do not say what changed.
+func (e *Engine) List(ctx context.Context, names []string, timeout time.Duration, tick func(done int)) []Relisting {
+	rows := make([]Relisting, len(names))
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards done
+	done := 0
+	for i, name := range names {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, timeout)
+			defer cancel()
+			l, err := e.Servers.Refresh(ctx, name)
+			rows[i] = e.listings.of(name, len(l.Tools), e.withReason(name, err))
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			if tick != nil {
+				tick(done)
+			}
+		})
+	}
+	wg.Wait()
+	return rows
 }
 
 // connectTimeout bounds the start of a server, which may download.

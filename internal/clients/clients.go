@@ -2,9 +2,9 @@
 // programs: Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Codex,
 // Gemini CLI and Zed, each in its own place and format.
 //
-// [System.Files] and [System.ProjectFiles] name the places, [System.Read] reads one of them, [MakePlan]
-// decides what to take over under which name, and [Append] writes that into a
-// tooldex configuration. A [Server] may hold secrets: show it only through
+// [System.Find] reads the places that [System.Files] and [System.ProjectFiles]
+// name, [MakePlan] decides what to take over under which name, and [Write] adds
+// that to a tooldex configuration. A [Server] may hold secrets: show it only through
 // [Server.Summary]. Settings that tooldex has no use for are dropped; what
 // needs a person's attention is in [Server.Notes].
 package clients

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -212,4 +213,23 @@ func (s *Server) discovery(mode string) mcp.Middleware {
 			return next(ctx, method, req)
 		}
 	}
+}
+
+// Serve answers HTTP on ln until ctx is done, then lets requests end for 2 s.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		srv.Close() // streams that stay open by design
+	}
+	<-failed
+	return nil
 }
