@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/tooldex/tooldex/index"
 )
 
 // maxSubschemas bounds what compiling costs: its time grows with the square
@@ -31,12 +33,15 @@ type compiledSchema struct {
 	weight int // in bytes, about
 }
 
-// compile reads a schema. JSON Schema 2020-12 is assumed unless $schema says
-// otherwise.
-func compile(raw json.RawMessage) (*compiledSchema, error) {
+// compile reads a schema without its faults. JSON Schema 2020-12 is assumed
+// unless $schema says otherwise.
+func compile(raw json.RawMessage, faults []index.SchemaFault) (*compiledSchema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("parse schema: %w", err)
+	}
+	for _, f := range faults {
+		mend(doc, f)
 	}
 	var c census
 	if c.count(doc, true); c.subschemas > maxSubschemas {

@@ -27,7 +27,8 @@ type toolObject struct {
 	raw json.RawMessage // what the other fields were read from
 	// input is the verbatim schema, or one that allows any object where the
 	// upstream's is missing or no object.
-	input json.RawMessage
+	input  json.RawMessage
+	faults []index.SchemaFault // of input
 	// schema compiles input, once.
 	schema func() (*compiledSchema, error)
 	weight int // as counted in the cache; guarded by its mu
@@ -103,7 +104,7 @@ func (g *Gateway) object(hit index.Hit) (*toolObject, error) {
 		return nil, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
 	}
 	obj.schema = sync.OnceValues(func() (*compiledSchema, error) {
-		s, err := compile(obj.input)
+		s, err := compile(obj.input, obj.faults)
 		if err == nil {
 			g.objects.grow(hit.ID, obj, s.weight)
 		}
@@ -114,11 +115,12 @@ func (g *Gateway) object(hit index.Hit) (*toolObject, error) {
 }
 
 func readObject(raw json.RawMessage) (*toolObject, error) {
-	obj := &toolObject{raw: raw, input: index.InputSchema(raw).JSON}
+	schema := index.InputSchema(raw)
+	obj := &toolObject{raw: raw, input: schema.JSON, faults: schema.Faults}
 	if err := json.Unmarshal(raw, obj); err != nil {
 		return nil, err
 	}
-	obj.schema = sync.OnceValues(func() (*compiledSchema, error) { return compile(obj.input) })
+	obj.schema = sync.OnceValues(func() (*compiledSchema, error) { return compile(obj.input, obj.faults) })
 	return obj, nil
 }
 

@@ -99,7 +99,7 @@ func TestMisspeltParameter(t *testing.T) {
 // TestFault checks that a schema's fault is named briefly, however many there
 // are.
 func TestFault(t *testing.T) {
-	_, err := compile(json.RawMessage(`{"properties":{"a":{"type":"sting"}` + strings.Repeat(`,"b":{"type":7}`, 100) + `}}`))
+	_, err := compile(json.RawMessage(`{"properties":{"a":{"type":"sting"}`+strings.Repeat(`,"b":{"type":7}`, 100)+`}}`), nil)
 	if err == nil || !strings.Contains(err.Error(), "/properties/a/type") || len(err.Error()) > 300 {
 		t.Errorf("got %v, want a brief error that names /properties/a/type", err)
 	}

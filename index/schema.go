@@ -21,6 +21,7 @@ var emptySchema = json.RawMessage(`{"type":"object"}`)
 type Schema struct {
 	JSON     json.RawMessage // an object schema; what the upstream sent where it could be kept
 	Warnings []string        // what had to be changed, one sentence each
+	Faults   []SchemaFault   // what of it cannot be checked
 	Unusable string          // why the tool must not be called; "" when it may be
 }
 
@@ -45,7 +46,12 @@ func InputSchema(tool json.RawMessage) Schema {
 	if ref := remoteRef(raw); ref != "" {
 		s.Unusable = fmt.Sprintf("its inputSchema refers to another document (%s), which is never fetched", brief([]byte(ref)))
 	}
-	return s.objectType()
+	if s = s.objectType(); s.Unusable == "" {
+		if s.Faults = faultsOf(s.JSON); len(s.Faults) > 0 {
+			s.Warnings = append(s.Warnings, faultWarning(s.JSON, s.Faults))
+		}
+	}
+	return s
 }
 
 func lenient(why string) Schema {

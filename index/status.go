@@ -41,16 +41,25 @@ func (ix *Index) Status() Status {
 }
 
 func (sv *server) status(name string) ServerStatus {
-	part := ServerStatus{Name: name, Listed: sv.listed, Stale: !sv.confirmed, Warnings: sv.warnings}
+	part := ServerStatus{Name: name, Listed: sv.listed, Stale: !sv.confirmed, Warnings: slices.Clone(sv.warnings)}
+	var odd []string
 	for _, e := range sv.entries {
 		if e.doc.tool.Hidden {
 			part.Hidden++
-		} else {
-			part.Tools++
+			continue
+		}
+		part.Tools++
+		for _, w := range e.doc.tool.Warnings {
+			odd = append(odd, "tool "+e.doc.tool.Name+": "+w)
 		}
 	}
+	slices.Sort(odd)
+	part.Warnings = append(part.Warnings, odd[:min(len(odd), maxStatusWarnings)]...)
 	return part
 }
+
+// maxStatusWarnings bounds what Status repeats of one server's tools.
+const maxStatusWarnings = 50
 
 // folderBytes is the size of the files of the state folder; what cannot be
 // read counts as nothing.

@@ -159,26 +159,29 @@ func (a *cli) showRelisted(rows []app.Relisting, pruned []string, st index.Statu
 // shownChanges is how many names of each kind are printed.
 const shownChanges = 10
 
+func (a *cli) showNames(r app.Relisting) {
+	for _, part := range []struct {
+		sign  string
+		names []string
+	}{{"+", r.Added}, {"~", r.Changed}, {"-", r.Removed}} {
+		for i, name := range part.names {
+			if i == shownChanges {
+				a.say("%s … and %d more of %s", part.sign, len(part.names)-i, r.Server)
+				break
+			}
+			a.say("%s %s", part.sign, flat(name))
+		}
+	}
+}
+
 func (a *cli) showChanges(rows []app.Relisting, pruned []string, st index.Status) {
 	a.say("")
 	for _, r := range rows {
 		if r.Error != "" && width(a.out) > 0 { // the table cuts it
 			a.hang(r.Server+": ", r.Error)
 		}
-		if r.Unchanged+len(r.Changed)+len(r.Removed) == 0 {
-			continue // listed for the first time: the table says it
-		}
-		for _, part := range []struct {
-			sign  string
-			names []string
-		}{{"+", r.Added}, {"~", r.Changed}, {"-", r.Removed}} {
-			for i, name := range part.names {
-				if i == shownChanges {
-					a.say("%s … and %d more of %s", part.sign, len(part.names)-i, r.Server)
-					break
-				}
-				a.say("%s %s", part.sign, flat(name))
-			}
+		if r.Unchanged+len(r.Changed)+len(r.Removed) > 0 { // else the table says it all
+			a.showNames(r)
 		}
 		for _, w := range r.Warnings {
 			a.note("warning: %s: %s", r.Server, flat(w))
