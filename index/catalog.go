@@ -14,6 +14,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/bm25"
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/usage"
 )
 
 // defaultThreshold is the number of allowed documents above which the vector
@@ -30,7 +31,7 @@ type Index struct {
 	started time.Time
 	log     *slog.Logger
 	raws    *raws
-	meter   *meter
+	meter   *usage.Meter
 	stop    context.CancelFunc
 	tending sync.WaitGroup
 
@@ -92,7 +93,7 @@ type entry struct {
 func Open(dir string, o Options) (*Index, error) {
 	ix := &Index{
 		options: o, dir: dir, started: time.Now(), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		raws: newRaws(), meter: newMeter(), writing: make(chan struct{}, 1), look: make(chan struct{}, 1),
+		raws: newRaws(), meter: usage.NewMeter(), writing: make(chan struct{}, 1), look: make(chan struct{}, 1),
 		servers: map[string]*server{}, params: DefaultParams(), models: newModels(),
 	}
 	if o.Params != nil {

@@ -239,7 +239,7 @@ func (c *columns) derived() (d derived, err error) {
 func (c *columns) document(i int, terms bm25.Doc) (document, error) {
 	se := store.Entry{ID: store.ID(c.ids[idBytes*i:]), Head: c.heads[i], FirstSeen: store.Unstamp(int64(c.seen[i]))}
 	t, err := storedTool(&se)
-	names := hex.EncodeToString(se.ID[:]) + t.QualifiedName() // one piece of memory
+	names := se.ID.String() + t.QualifiedName() // one piece of memory
 	d := document{tool: t, id: names[:2*idBytes], qualified: names[2*idBytes:]}
 	d.analysed = analysed{terms: terms, twin: c.twins[i], category: c.labels[2*i], inputs: c.labels[2*i+1]}
 	for form := range d.embedded {
@@ -335,7 +335,7 @@ func derive(file uint64, servers map[string]*server, lex bm25.View, models []dra
 
 func (c *columns) add(e *entry, server uint32, number []uint32) {
 	d := e.doc
-	id := storedID(d.id)
+	id := store.ParseID(d.id)
 	c.server, c.ids, c.sums = append(c.server, server), append(c.ids, id[:]...), append(c.sums, e.sum[:]...)
 	for _, text := range d.embedded {
 		c.embedded = append(c.embedded, text[:]...)

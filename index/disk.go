@@ -79,7 +79,7 @@ func (ix *Index) firstSeen(ctx context.Context, tools map[string][]Tool) firstSe
 			ix.log.Warn("first-seen dates could not be read", "server", name, "error", err)
 		}
 		for id, t := range dates {
-			seen.dates[fmt.Sprintf("%x", id)] = t
+			seen.dates[id.String()] = t
 		}
 	}
 	return seen
@@ -93,7 +93,7 @@ func (ix *Index) unknown(name string, tools []Tool) (ids []store.ID) {
 	for _, t := range tools {
 		t.Server = name
 		if id := t.ID(); sv == nil || sv.entries[id] == nil {
-			ids = append(ids, storedID(id))
+			ids = append(ids, store.ParseID(id))
 		}
 	}
 	return ids
@@ -189,7 +189,7 @@ func (ix *Index) draft(name string, sv *server, object func(id string) json.RawM
 		raw := ix.raws.peek(id)
 		e := sv.entries[id]
 		if e == nil {
-			d.change.Gone = append(d.change.Gone, storedID(id))
+			d.change.Gone = append(d.change.Gone, store.ParseID(id))
 			continue
 		}
 		d.held[id] = raw

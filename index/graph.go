@@ -71,7 +71,7 @@ func (ix *Index) near(m *model, s *snapshot, rows *vector.Codes) nearer {
 func graphKeys(s *snapshot) []uint64 {
 	keys := make([]uint64, len(s.docs))
 	for i, d := range s.docs {
-		id := storedID(d.id)
+		id := store.ParseID(d.id)
 		for _, b := range id {
 			keys[i] = keys[i]<<8 | uint64(b)
 		}

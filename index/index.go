@@ -13,6 +13,8 @@ package index
 import (
 	"log/slog"
 	"time"
+
+	"github.com/tooldex/tooldex/index/store"
 )
 
 // Options configure Open. The zero value serves a lexical index of every
@@ -57,12 +59,7 @@ type Diff struct {
 }
 
 // Metrics count one tool's executions.
-type Metrics struct {
-	Total  int64
-	Failed int64
-	Time   time.Duration // summed
-	Last   time.Time
-}
+type Metrics = store.Metrics
 
 // Status describes an Index for people and machines.
 type Status struct {

@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -160,7 +159,7 @@ func (ix *Index) known(old *server, se *store.Entry) *entry {
 	if old == nil {
 		return nil
 	}
-	id := hex.EncodeToString(se.ID[:])
+	id := se.ID.String()
 	if e := old.entries[id]; e != nil && e.sum == se.Sum {
 		return e
 	}

@@ -42,7 +42,7 @@ func (ix *Index) restore(ctx context.Context) (c store.Counters, err error) {
 		ix.unsaved += len(sv.entries)
 	}
 	if ix.store.Made(c.File) {
-		ix.meter.again(ix.snapshot())
+		ix.meter.Recount(ix.snapshot().serverOf)
 		for _, m := range ix.models.all() {
 			ix.tending.Go(func() { ix.storeVectors(ctx, m) })
 		}
@@ -68,19 +68,6 @@ func (ix *Index) storeVectors(ctx context.Context, m *model) {
 		}
 		texts, vectors = texts[n:], vectors[n:]
 	}
-}
-
-// again counts what was stored once more: it is lost.
-func (m *meter) again(s *snapshot) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id, d := range m.stored {
-		if doc, found := s.find(id); found {
-			m.fresh[id] = m.fresh[id].plus(d)
-			m.servers[id] = s.docs[doc].tool.Server
-		}
-	}
-	m.stored = map[string]Metrics{}
 }
 
 // askForLists has the servers listed whose tools are lost in part.

@@ -138,7 +138,7 @@ func (ix *Index) readRaw(ctx context.Context, server string, key store.Key, id s
 	if ix.store == nil {
 		return nil, fmt.Errorf("read tool %s: not in the catalog", id)
 	}
-	raw, err := ix.store.Raw(ctx, key, storedID(id))
+	raw, err := ix.store.Raw(ctx, key, store.ParseID(id))
 	if err == nil && raw != nil {
 		return raw, nil
 	}

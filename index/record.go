@@ -2,7 +2,6 @@ package index
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 
 	"github.com/tooldex/tooldex/index/store"
@@ -146,16 +145,10 @@ func (r *reader) end() error {
 	return nil
 }
 
-// storedID is a document's id as the store has it.
-func storedID(id string) (out store.ID) {
-	_, _ = hex.Decode(out[:], []byte(id)) // ids are made by Tool.ID
-	return out
-}
-
 // storedEntry is an entry as the store takes it.
 func storedEntry(e *entry, raw []byte) store.Entry {
 	return store.Entry{
-		ID:        storedID(e.doc.id),
+		ID:        store.ParseID(e.doc.id),
 		Sum:       e.sum,
 		Texts:     e.doc.embedded[:],
 		Head:      encodeHead(&e.doc.tool),

@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -18,6 +19,20 @@ type Key [16]byte
 
 // An ID is a tool's identity within its server.
 type ID [6]byte
+
+// String is the id in hexadecimal, as ParseID reads it.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// ParseID reads an id; what is none is zero.
+func ParseID(s string) (id ID) {
+	if len(s) != hex.EncodedLen(len(id)) {
+		return id
+	}
+	if _, err := hex.Decode(id[:], []byte(s)); err != nil {
+		return ID{}
+	}
+	return id
+}
 
 // Key is the key of the server name at the connection that source describes.
 // It is a keyed hash, so that the store never holds what source says.
