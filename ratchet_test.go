@@ -26,7 +26,6 @@ var (
 		"cmd/tooldex.cli":   "commands print through the one value that knows the streams",
 		"gateway.Gateway":   "meta-tools, transports and state in one type",
 		"index.Index":       "the catalog, the vectors and the facade in one type",
-		"index.search":      "a query from its text to its rows",
 		"index/store.Store": "one type for every bucket",
 	}
 	tooMuchCode = names{

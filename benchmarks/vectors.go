@@ -13,6 +13,7 @@ import (
 	"github.com/tooldex/tooldex/benchmarks/rivals"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/index/hnsw"
+	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -62,7 +63,7 @@ func (b *bench) data(ctx context.Context, c *corpus) (*data, error) {
 
 // answerOf names the documents of hits; the least of their cosines is by
 // vectors that are not coded, as an exact answer's is.
-func (d *data) answerOf(query []float32, hits []vector.Hit) answer {
+func (d *data) answerOf(query []float32, hits []rank.Hit) answer {
 	a := answer{floor: math.Inf(1)}
 	for _, h := range hits {
 		doc := d.docs[h.Doc]
@@ -82,7 +83,7 @@ func cosine(a, b []float32) float64 {
 
 // A searcher finds the documents nearest to a query.
 type searcher interface {
-	Near(q *vector.Query, allowed *bitset.BitSet, k int) []vector.Hit
+	Near(q *vector.Query, allowed *bitset.BitSet, k int) []rank.Hit
 }
 
 // vectors measures our two searchers alone: what the choice between them, and
@@ -116,16 +117,16 @@ func (b *bench) vectors(ctx context.Context, d *data) error {
 
 // nearest is the exact answer, by vectors that are not coded.
 func (d *data) nearest(query []float32) answer {
-	var top vector.Top
+	var top rank.Top
 	top.Reset(topK)
 	for i, doc := range d.docs {
-		top.Offer(vector.Hit{Doc: uint32(i), Score: cosine(query, doc.Vector)})
+		top.Offer(rank.Hit{Doc: uint32(i), Score: cosine(query, doc.Vector)})
 	}
 	return d.answerOf(query, top.Hits)
 }
 
 // ask is one search, from the query's vector on.
-func ask(s searcher, query []float32, allowed *bitset.BitSet) []vector.Hit {
+func ask(s searcher, query []float32, allowed *bitset.BitSet) []rank.Hit {
 	var q vector.Query
 	q.Set(vector.Encode(query))
 	return s.Near(&q, allowed, topK)
@@ -135,7 +136,7 @@ func (b *bench) searcher(name string, d *data, s searcher) {
 	var times timings
 	var got []answer
 	for i, q := range d.queries {
-		var hits []vector.Hit
+		var hits []rank.Hit
 		took, _ := timed(func() error { hits = ask(s, q.Vector, nil); return nil })
 		got = append(got, d.answerOf(q.Vector, hits))
 		if i >= warmUp {

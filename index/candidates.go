@@ -3,7 +3,7 @@ package index
 import (
 	"slices"
 
-	"github.com/tooldex/tooldex/index/vector"
+	"github.com/tooldex/tooldex/index/rank"
 )
 
 const (
@@ -45,7 +45,7 @@ func (r *search) collectWords(k int) {
 		if score <= least || !r.allows(uint32(d)) {
 			continue
 		}
-		r.best.Offer(vector.Hit{Doc: uint32(d), Score: float64(score)})
+		r.best.Offer(rank.Hit{Doc: uint32(d), Score: float64(score)})
 		least = max(0, float32(r.best.Least()))
 	}
 	for _, h := range r.best.Hits {
@@ -60,7 +60,7 @@ func (r *search) collectServers() {
 	for server, prior := range r.priors {
 		score := float64(prior)
 		if score > r.best.Least() && (r.allowed == nil || slices.ContainsFunc(r.s.tools[server], r.allows)) {
-			r.best.Offer(vector.Hit{Doc: uint32(server), Score: score})
+			r.best.Offer(rank.Hit{Doc: uint32(server), Score: score})
 		}
 	}
 	for _, h := range r.best.Hits {

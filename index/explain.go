@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tooldex/tooldex/index/vector"
+	"github.com/tooldex/tooldex/index/rank"
 )
 
 // Explain accounts for the score of the tool id under q, also when q's filter
@@ -38,15 +38,15 @@ func (r *search) explain(doc uint32) Explanation {
 		r.explainTerms(doc, &e)
 	}
 	e.Lambda = 1
-	if r.weights.alone > 0 {
-		e.Keyword = e.BM25F * r.weights.alone
+	if r.weights.Alone > 0 {
+		e.Keyword = e.BM25F * r.weights.Alone
 	}
 	if r.space != nil {
 		r.explainVectors(doc, &e)
 	}
 	e.Score = max(0, r.fused(doc, float32(e.Cosine)))
 	if e.ExactName = slices.Contains(r.named.docs, doc); e.ExactName {
-		e.Score = raised(e.Score)
+		e.Score = rank.Named(e.Score)
 	}
 	e.Rank = r.rankOf(doc, e.Score)
 	return e
@@ -94,14 +94,14 @@ func (r *search) rankOf(doc uint32, score float64) int {
 	if !r.allows(doc) {
 		return 0
 	}
-	rank := 1
-	self := vector.Hit{Doc: doc, Score: score}
+	place := 1
+	self := rank.Hit{Doc: doc, Score: score}
 	for d, score := range r.scores {
-		if other := (vector.Hit{Doc: uint32(d), Score: score}); other.Doc != doc && other.Before(self) {
-			rank++
+		if other := (rank.Hit{Doc: uint32(d), Score: score}); other.Doc != doc && other.Before(self) {
+			place++
 		}
 	}
-	return rank
+	return place
 }
 
 // dropped says why a document is not among the rows.

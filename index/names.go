@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"github.com/tooldex/tooldex/index/analysis"
-	"github.com/tooldex/tooldex/index/vector"
+	"github.com/tooldex/tooldex/index/rank"
 )
 
 // Resolve returns the tools that name can mean among those that scope allows:
@@ -243,17 +243,17 @@ const minLikeness = .35
 func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
 	s := ix.snapshot()
 	g := newGuess(name)
-	var top vector.Top
+	var top rank.Top
 	top.Reset(n)
 	order := s.byName()
-	for rank, d := range order {
+	for place, d := range order {
 		if !s.visible(d, scope) {
 			continue
 		}
 		t := &s.docs[d].tool
 		like := max(g.likeness(t.Name), g.likeness(s.docs[d].qualified))
 		if like >= minLikeness {
-			top.Offer(vector.Hit{Doc: uint32(rank), Score: like})
+			top.Offer(rank.Hit{Doc: uint32(place), Score: like})
 		}
 	}
 	hits := make([]Hit, 0, n)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tooldex/tooldex/index/rank"
 )
 
 func named(t testing.TB) *Index {
@@ -190,8 +192,8 @@ func TestExactNameKeepsOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 100 {
 		a, b := r.Float64(), r.Float64()
-		if x, y := raised(a), raised(b); (a < b) != (x < y) || x < .99 || x > 1 {
-			t.Fatalf("raised(%v) = %v, raised(%v) = %v", a, x, b, y)
+		if x, y := rank.Named(a), rank.Named(b); (a < b) != (x < y) || x < .99 || x > 1 {
+			t.Fatalf("named %v becomes %v, %v becomes %v", a, x, b, y)
 		}
 	}
 }

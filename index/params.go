@@ -3,6 +3,8 @@ package index
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tooldex/tooldex/index/rank"
 )
 
 // Params are the ranking's parameters. They are applied when searching, so a
@@ -34,12 +36,8 @@ type FieldParams struct {
 	B      float64 `json:"b"` // length normalisation, 0 none to 1 full
 }
 
-// Fusion weighs the two arms and the server prior:
-// (Lambda·keyword + (1−Lambda)·cosine + Gamma·prior) / (1 + Gamma).
-type Fusion struct {
-	Lambda float64 `json:"lambda"`
-	Gamma  float64 `json:"gamma"`
-}
+// Fusion weighs the two arms and the server prior.
+type Fusion = rank.Fusion
 
 // Thresholds cut the first row's score into claims about it.
 type Thresholds struct {

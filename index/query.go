@@ -1,15 +1,19 @@
 package index
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/tooldex/tooldex/index/rank"
+)
 
 // A Mode is a way of ranking.
-type Mode string
+type Mode = rank.Mode
 
 // The modes of a search. The empty Mode means Hybrid.
 const (
-	Keyword  Mode = "keyword"  // BM25F over its upper bound
-	Semantic Mode = "semantic" // cosine of the vectors, not below 0
-	Hybrid   Mode = "hybrid"   // a convex combination of both and the server prior
+	Keyword  = rank.Keyword  // BM25F over its upper bound
+	Semantic = rank.Semantic // cosine of the vectors, not below 0
+	Hybrid   = rank.Hybrid   // a convex combination of both and the server prior
 )
 
 // A Query asks for the tools that best serve a need. The zero value of each

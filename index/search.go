@@ -15,6 +15,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -55,7 +56,7 @@ type search struct {
 	lexical bm25.Query
 	space   *space // nil in keyword mode
 	fusion  Fusion // of the space
-	weights weights
+	weights rank.Weights
 	named   naming
 	partial bool // only candidates are scored
 	*scratch
@@ -70,7 +71,7 @@ type scratch struct {
 	query      vector.Query // as the documents' vectors are coded
 	candidates []uint32     // documents that are scored, where that is not every allowed one
 	seen       []uint64     // bitmap of these
-	best       vector.Top
+	best       rank.Top
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -265,7 +266,7 @@ func (r *search) rank(res *Results) {
 // lowest is what a row must score.
 func (r *search) lowest() float64 {
 	if r.q.MinScore == nil {
-		return noResult
+		return rank.NoResult
 	}
 	return *r.q.MinScore
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
-	"github.com/tooldex/tooldex/index/vector"
+	"github.com/tooldex/tooldex/index/rank"
 )
 
 const (
@@ -68,7 +68,7 @@ func (r *search) neighbors(self uint32, limit int) []Neighbor {
 	}
 }
 
-func (r *search) folded(rows []vector.Hit, self uint32, limit int) []Neighbor {
+func (r *search) folded(rows []rank.Hit, self uint32, limit int) []Neighbor {
 	var out []Neighbor
 	ref := r.s.reference(self)
 	place := map[uint64]int{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bits-and-blooms/bitset"
 
+	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -25,7 +26,7 @@ type space struct {
 // A nearer finds the k documents that are nearest to a query, or most of them:
 // best first.
 type nearer interface {
-	Near(q *vector.Query, allowed *bitset.BitSet, k int) []vector.Hit
+	Near(q *vector.Query, allowed *bitset.BitSet, k int) []rank.Hit
 }
 
 // newSpace makes the space of a snapshot's vectors, which are scanned.

@@ -3,8 +3,8 @@
 // are made of are taken from an index once, and a change of parameters then
 // costs a few multiplications a candidate.
 //
-// The arithmetic is the index's own (BM25F, its upper bound, the fusion and
-// the exact-name rule); a test compares the two. What it leaves out: the
+// The arithmetic is the index's own (packages bm25 and rank); a test compares
+// the two. What it leaves out: the
 // diversity rule, which depends on a client's limit, and tools that no arm
 // had among its candidates.
 package rescore
@@ -16,6 +16,8 @@ import (
 
 	"github.com/tooldex/tooldex/eval/metric"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/rank"
 )
 
 // fields are the searched fields in the order of Weights.
@@ -58,20 +60,18 @@ type Count struct {
 
 // Weights are parameters in the form that scoring needs.
 type Weights struct {
-	K1     float64
-	W, B   [len(fields)]float64
-	Lambda float64
-	Gamma  float64
-	Mode   index.Mode
-	Names  bool // the exact-name rule
+	Words bm25.Params // numbered as fields
+	Parts rank.Weights
+	Mode  index.Mode
+	Names bool // the exact-name rule
 }
 
 // NewWeights takes what scoring needs from parameters; fusion is the entry
 // that serves.
 func NewWeights(p index.Params, fusion index.Fusion, mode index.Mode) Weights {
-	w := Weights{K1: p.K1, Lambda: fusion.Lambda, Gamma: fusion.Gamma, Mode: mode, Names: p.ExactNames}
+	w := Weights{Words: bm25.Params{K1: p.K1}, Parts: rank.Weigh(mode, fusion, 1), Mode: mode, Names: p.ExactNames}
 	for i, f := range fields {
-		w.W[i], w.B[i] = p.Fields[f].Weight, p.Fields[f].B
+		w.Words.Weight[i], w.Words.B[i] = p.Fields[f].Weight, p.Fields[f].B
 	}
 	return w
 }
@@ -91,30 +91,24 @@ func (q *Query) Parts(w *Weights, c *Candidate, tf []float64) Parts {
 	}
 	clear(tf)
 	for _, n := range c.Counts {
-		b := w.B[n.Field]
-		tf[n.Term] += w.W[n.Field] * float64(n.N) / (1 - b + b*float64(n.Length))
+		tf[n.Term] += float64(n.N) * w.Words.Norm(int(n.Field), float64(n.Length))
 	}
 	sum := 0.0
 	for i, t := range q.Terms {
-		if tf[i] > 0 {
-			sum += t.Count * t.IDF * tf[i] / (w.K1 + tf[i])
-		}
+		sum += t.Count * t.IDF * w.Words.Saturate(tf[i])
 	}
-	p.Keyword = sum / q.Upper
+	p.Keyword = sum / (q.Upper * (w.Words.K1 + 1))
 	return p
 }
 
 // Fuse combines a candidate's arms into the index's score.
 func (p Parts) Fuse(w *Weights) float64 {
-	s := p.Keyword
-	switch {
-	case w.Mode == index.Semantic:
-		s = p.Cosine
-	case w.Mode != index.Keyword && p.HasVector:
-		s = (w.Lambda*p.Keyword + (1-w.Lambda)*p.Cosine + w.Gamma*p.Prior) / (1 + w.Gamma)
+	s := w.Parts.Words(p.Keyword)
+	if w.Mode != index.Keyword && p.HasVector {
+		s = w.Parts.Score(p.Keyword, p.Cosine, p.Prior)
 	}
 	if p.Exact && w.Names {
-		s = 1 - (1-s)/100
+		s = rank.Named(s)
 	}
 	return s
 }
@@ -161,16 +155,16 @@ func (s *Scorer) Found(q *Query) metric.Found {
 		if s.W.Mode == index.Keyword && scores[at] <= 0 {
 			continue
 		}
-		s.found.Ranks = append(s.found.Ranks, rank(scores, at))
+		s.found.Ranks = append(s.found.Ranks, placeOf(scores, at))
 		s.found.Grades = append(s.found.Grades, q.Grades[i])
 	}
 	sortRanks(s.found.Ranks, s.found.Grades)
 	return s.found
 }
 
-// rank is the place of one candidate; of equal scores the earlier candidate
+// placeOf is the place of one candidate; of equal scores the earlier candidate
 // is first, candidates standing in order of their ids.
-func rank(scores []float64, at int) int {
+func placeOf(scores []float64, at int) int {
 	r, own := 1, scores[at]
 	for i, x := range scores {
 		if x > own || x == own && i < at {

@@ -134,23 +134,36 @@ func (ix *Index) fill() {
 			c += n
 			p := next[t]
 			next[t]++
-			ix.post[p] = posting{uint32(d), float32(saturate(tf, ix.params.K1))}
+			ix.post[p] = posting{uint32(d), float32(ix.params.Saturate(tf))}
 		}
 	}
 }
 
 // norms fills norm with what one occurrence in each field of doc adds to tf.
 func (ix *Index) norms(doc *Doc, norm *[MaxFields]float64) {
-	p := &ix.params
 	for f, avg := range ix.stats.AvgLen {
 		norm[f] = 0
-		if avg == 0 {
-			continue
-		}
-		if l := 1 - p.B[f] + p.B[f]*float64(doc.Lengths[f])/avg; l > 0 {
-			norm[f] = p.Weight[f] / l
+		if avg > 0 {
+			norm[f] = ix.params.Norm(f, float64(doc.Lengths[f])/avg)
 		}
 	}
+}
+
+// Norm is what one occurrence in a field adds to tf, given the field's length
+// over the average.
+func (p *Params) Norm(field int, length float64) float64 {
+	if l := 1 - p.B[field] + p.B[field]*length; l > 0 {
+		return p.Weight[field] / l
+	}
+	return 0
+}
+
+// Saturate is what a term with that tf adds to a score, for each unit of idf.
+func (p *Params) Saturate(tf float64) float64 {
+	if tf == 0 {
+		return 0
+	}
+	return (p.K1 + 1) * tf / (p.K1 + tf)
 }
 
 // frequency is the weighted, normalised tf of one term.
@@ -162,13 +175,6 @@ func frequency(mask uint8, counts []uint16, norm *[MaxFields]float64) float64 {
 		tf += float64(n) * norm[f]
 	}
 	return tf
-}
-
-func saturate(tf, k1 float64) float64 {
-	if tf == 0 {
-		return 0
-	}
-	return (k1 + 1) * tf / (k1 + tf)
 }
 
 // IDF is the inverse document frequency of a term that df of n documents have.

@@ -89,7 +89,7 @@ func (ix *Index) Explain(d uint32, q *Query) []Contribution {
 		for j, qt := range q.Terms {
 			if qt.Known && qt.ID == t {
 				out[j] = contribution(qt, doc.Masks[i], doc.Counts[c:c+n], &norm)
-				out[j].Score = float64(qt.Count) * qt.IDF * saturate(out[j].Frequency, ix.params.K1)
+				out[j].Score = float64(qt.Count) * qt.IDF * ix.params.Saturate(out[j].Frequency)
 			}
 		}
 		c += n
@@ -122,7 +122,7 @@ func (ix *Index) Like(q *Query, d uint32, n int, v View) {
 		k := bits.OnesCount8(doc.Masks[i])
 		tf := frequency(doc.Masks[i], doc.Counts[c:c+k], &norm)
 		c += k
-		list[i] = weighed{t, IDF(ix.stats.N, ix.stats.DF[t]) * saturate(tf, ix.params.K1)}
+		list[i] = weighed{t, IDF(ix.stats.N, ix.stats.DF[t]) * ix.params.Saturate(tf)}
 	}
 	slices.SortFunc(list, func(a, b weighed) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(v.Term(a.id), v.Term(b.id)))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -55,8 +56,8 @@ func (x *Index) Audit(ctx context.Context, queries *vector.Codes, efs []int) ([]
 }
 
 // exact is what a scan finds for each query.
-func (x *Index) exact(ctx context.Context, queries *vector.Codes) ([][]vector.Hit, error) {
-	found := make([][]vector.Hit, queries.Rows())
+func (x *Index) exact(ctx context.Context, queries *vector.Codes) ([][]rank.Hit, error) {
+	found := make([][]rank.Hit, queries.Rows())
 	var q vector.Query
 	for i := range found {
 		if err := context.Cause(ctx); err != nil {
@@ -68,7 +69,7 @@ func (x *Index) exact(ctx context.Context, queries *vector.Codes) ([][]vector.Hi
 	return found, nil
 }
 
-func (x *Index) measure(ctx context.Context, queries *vector.Codes, exact [][]vector.Hit, ef int) (Measure, error) {
+func (x *Index) measure(ctx context.Context, queries *vector.Codes, exact [][]rank.Hit, ef int) (Measure, error) {
 	y := *x
 	y.o.EF = ef
 	times := make([]time.Duration, len(exact))
@@ -94,7 +95,7 @@ func (x *Index) measure(ctx context.Context, queries *vector.Codes, exact [][]ve
 
 // overlap counts the hits of got that are as good as the last of want, at
 // most as many as want has: of equal scores any will do.
-func overlap(want, got []vector.Hit) int {
+func overlap(want, got []rank.Hit) int {
 	if len(want) == 0 {
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -68,7 +69,7 @@ type builder struct {
 }
 
 // candidates are nodes with their scores against one node, best first.
-type candidates []vector.Hit
+type candidates []rank.Hit
 
 type backlink struct {
 	layer    int
@@ -209,7 +210,7 @@ func (b *builder) addBatch(s *buildScratch, start, end, node uint32, layer int) 
 	}
 	s.score(b.g)
 	for i, id := range s.ids {
-		s.add(vector.Hit{Doc: id, Score: float64(s.scores[i])})
+		s.add(rank.Hit{Doc: id, Score: float64(s.scores[i])})
 	}
 }
 
@@ -238,7 +239,7 @@ func (b *builder) neighbours(s *buildScratch, limit int) candidates {
 }
 
 // nearer says whether a node is nearer to one of s.ids than h.Score says.
-func (b *builder) nearer(s *buildScratch, h vector.Hit) bool {
+func (b *builder) nearer(s *buildScratch, h rank.Hit) bool {
 	s.other.Set(b.g.codes.Row(int(h.Doc)))
 	s.scores = slices.Grow(s.scores[:0], len(s.ids))[:len(s.ids)]
 	b.g.codes.Dots(s.scores, s.ids, &s.other)
@@ -282,9 +283,9 @@ func (b *builder) extend(s *buildScratch, group []backlink) {
 	s.score(b.g)
 	s.found = s.found[:0]
 	for i, id := range s.ids {
-		s.found = append(s.found, vector.Hit{Doc: id, Score: float64(s.scores[i])})
+		s.found = append(s.found, rank.Hit{Doc: id, Score: float64(s.scores[i])})
 	}
-	slices.SortFunc(s.found, func(x, y vector.Hit) int {
+	slices.SortFunc(s.found, func(x, y rank.Hit) int {
 		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.Doc, y.Doc))
 	})
 	kept := b.neighbours(s, len(links))

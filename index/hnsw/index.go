@@ -7,6 +7,7 @@ import (
 
 	"github.com/bits-and-blooms/bitset"
 
+	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -139,7 +140,7 @@ func (x *Index) Walks(n int) bool {
 
 // Near returns the best k of the allowed documents, best first: by a walk most
 // of them, and by a scan where one is quicker.
-func (x *Index) Near(q *vector.Query, allowed *bitset.BitSet, k int) []vector.Hit {
+func (x *Index) Near(q *vector.Query, allowed *bitset.BitSet, k int) []rank.Hit {
 	if !x.Walks(x.allowedOf(allowed)) {
 		return x.rows.Near(q, allowed, k)
 	}
@@ -147,7 +148,7 @@ func (x *Index) Near(q *vector.Query, allowed *bitset.BitSet, k int) []vector.Hi
 }
 
 // walk searches graph and delta.
-func (x *Index) walk(q *vector.Query, allowed *bitset.BitSet, k int) []vector.Hit {
+func (x *Index) walk(q *vector.Query, allowed *bitset.BitSet, k int) []rank.Hit {
 	n := x.allowedOf(allowed)
 	if k <= 0 || n == 0 {
 		return nil
@@ -196,7 +197,7 @@ func (x *Index) offer(w *walker, allowed *bitset.BitSet) {
 		}
 		for _, doc := range x.docs[x.first[node]:x.first[node+1]] {
 			if allowed == nil || allowed.Test(uint(doc)) {
-				w.best.Offer(vector.Hit{Doc: doc, Score: score})
+				w.best.Offer(rank.Hit{Doc: doc, Score: score})
 			}
 		}
 		least = w.best.Least()
@@ -207,7 +208,7 @@ func (x *Index) offer(w *walker, allowed *bitset.BitSet) {
 func (x *Index) offerDelta(w *walker, q *vector.Query, allowed *bitset.BitSet) {
 	for _, doc := range x.delta {
 		if allowed == nil || allowed.Test(uint(doc)) {
-			w.best.Offer(vector.Hit{Doc: doc, Score: float64(x.rows.Score(doc, q))})
+			w.best.Offer(rank.Hit{Doc: doc, Score: float64(x.rows.Score(doc, q))})
 		}
 	}
 }

@@ -3,6 +3,7 @@ package hnsw
 import (
 	"slices"
 
+	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -15,14 +16,14 @@ type beam struct {
 }
 
 type beamNode struct {
-	vector.Hit
+	rank.Hit
 	closed bool
 }
 
 func (b *beam) reset(width int) { b.width, b.nodes, b.next = width, b.nodes[:0], 0 }
 
 // add inserts h unless width better ones are there.
-func (b *beam) add(h vector.Hit) {
+func (b *beam) add(h rank.Hit) {
 	n := len(b.nodes)
 	if n == b.width && !h.Before(b.nodes[n-1].Hit) {
 		return
@@ -58,9 +59,9 @@ func (b *beam) open() (node uint32, ok bool) {
 type walker struct {
 	beam
 	query *vector.Query
-	seen  []uint64   // bitmap of the nodes met
-	steps int        // nodes whose links are followed at once
-	best  vector.Top // documents, when a search fills it
+	seen  []uint64 // bitmap of the nodes met
+	steps int      // nodes whose links are followed at once
+	best  rank.Top // documents, when a search fills it
 
 	ids    []uint32
 	scores []float32
@@ -99,7 +100,7 @@ func (w *walker) descend(g *Graph, floor int) {
 	w.ids = append(w.ids[:0], g.entry)
 	w.score(g)
 	w.reset(1)
-	w.add(vector.Hit{Doc: g.entry, Score: float64(w.scores[0])})
+	w.add(rank.Hit{Doc: g.entry, Score: float64(w.scores[0])})
 	for layer := int(g.level[g.entry]); layer > floor; layer-- {
 		w.search(g, layer, 1, nil)
 	}
@@ -124,7 +125,7 @@ func (w *walker) search(g *Graph, layer, width int, met func()) {
 	for w.step(g, layer) {
 		w.score(g)
 		for i, id := range w.ids {
-			w.add(vector.Hit{Doc: id, Score: float64(w.scores[i])})
+			w.add(rank.Hit{Doc: id, Score: float64(w.scores[i])})
 		}
 		if met != nil {
 			met()

@@ -16,6 +16,8 @@ import (
 	"math"
 
 	"github.com/bits-and-blooms/bitset"
+
+	"github.com/tooldex/tooldex/index/rank"
 )
 
 // A Code is about the vector Scale times its numbers. One of scale 0 is
@@ -134,58 +136,6 @@ func (q *Query) Set(c Code) {
 	}
 }
 
-// A Hit is one found document and its score.
-type Hit struct {
-	Doc   uint32
-	Score float64
-}
-
-// Before says whether a ranks before b: by score, ties by number.
-func (a Hit) Before(b Hit) bool {
-	return a.Score > b.Score || a.Score == b.Score && a.Doc < b.Doc
-}
-
-// A Top keeps the best few of the hits that it is offered.
-type Top struct {
-	k    int
-	Hits []Hit // best first
-}
-
-// Reset starts anew for the best k.
-func (t *Top) Reset(k int) { t.k, t.Hits = k, t.Hits[:0] }
-
-// Least is what a hit must score to be among the best.
-func (t *Top) Least() float64 {
-	if len(t.Hits) < t.k || t.k == 0 {
-		return math.Inf(-1)
-	}
-	return t.Hits[t.k-1].Score
-}
-
-// Offer keeps h if it is among the best so far. That few are makes a sorted
-// list quicker than a heap.
-func (t *Top) Offer(h Hit) {
-	n := len(t.Hits)
-	if n == t.k {
-		if n == 0 || !h.Before(t.Hits[n-1]) {
-			return
-		}
-		n--
-	} else {
-		t.Hits = append(t.Hits, h)
-	}
-	lo, hi := 0, n
-	for lo < hi {
-		if mid := (lo + hi) / 2; t.Hits[mid].Before(h) {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	copy(t.Hits[lo+1:n+1], t.Hits[lo:n])
-	t.Hits[lo] = h
-}
-
 // A window goes through the allowed rows, some at a time.
 type window struct {
 	allowed    *bitset.BitSet // nil allows all
@@ -242,11 +192,11 @@ func (c *Codes) Score(i uint32, q *Query) float32 {
 
 // Near returns the best k of the allowed rows, best first, absent ones never.
 // A query of other dimensions finds nothing.
-func (c *Codes) Near(q *Query, allowed *bitset.BitSet, k int) []Hit {
+func (c *Codes) Near(q *Query, allowed *bitset.BitSet, k int) []rank.Hit {
 	if k <= 0 || len(q.numbers) != c.stride {
 		return nil
 	}
-	var top Top
+	var top rank.Top
 	top.Reset(min(k, c.Rows()))
 	var scores [256]float32
 	w := window{allowed: allowed, rows: uint(c.Rows())}
@@ -255,7 +205,7 @@ func (c *Codes) Near(q *Query, allowed *bitset.BitSet, k int) []Hit {
 		least := top.Least()
 		for i, id := range ids {
 			if score := float64(scores[i]); score >= least && c.scale[id] != 0 {
-				top.Offer(Hit{id, score})
+				top.Offer(rank.Hit{Doc: id, Score: score})
 				least = top.Least()
 			}
 		}

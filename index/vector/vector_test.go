@@ -9,6 +9,8 @@ import (
 
 	"github.com/bits-and-blooms/bitset"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tooldex/tooldex/index/rank"
 )
 
 func randomVector(r *rand.Rand, dims int) []float32 {
@@ -178,20 +180,20 @@ func TestNearEqualsSorting(t *testing.T) {
 			q := queryOf(x)
 			scores := slices.Repeat([]float32{-7}, rows)
 			c.Scores(scores, q, allowed)
-			var all []Hit
+			var all []rank.Hit
 			for i := range rows {
 				want := float32(-7)
 				if allowed == nil || allowed.Test(uint(i)) {
 					want = dot(c.Row(i), Encode(x))
 					if c.Has(i) {
-						all = append(all, Hit{uint32(i), float64(want)})
+						all = append(all, rank.Hit{Doc: uint32(i), Score: float64(want)})
 					}
 				}
 				if scores[i] != want || allowed == nil && c.Score(uint32(i), q) != want {
 					t.Fatalf("%d rows, share %g, row %d: scores %v, want %v", rows, share, i, scores[i], want)
 				}
 			}
-			slices.SortFunc(all, func(a, b Hit) int {
+			slices.SortFunc(all, func(a, b rank.Hit) int {
 				if a.Before(b) {
 					return -1
 				}
