@@ -86,7 +86,7 @@ var direct = names{
 	"go.uber.org/goleak":                       "tests",
 	"go.yaml.in/yaml/v3":                       "YAML with key case kept",
 	"golang.org/x/net":                         "what a header may hold",
-	"golang.org/x/sync":                        "errgroup",
+	"golang.org/x/sync":                        "errgroup, semaphore",
 	"golang.org/x/sys":                         "what the processor and the system can do",
 	"golang.org/x/term":                        "the terminal's width",
 	"golang.org/x/text":                        "NFKC and case folding",

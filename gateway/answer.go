@@ -36,6 +36,15 @@ type Answer struct {
 	needsInput    bool            // the tool asks the caller for input, with the two below
 	inputRequests json.RawMessage // nil for none
 	requestState  json.RawMessage // nil for none
+
+	release func() // makes room for other large results; nil for none was taken
+}
+
+// done is called when the answer has been written, or as late as can be told.
+func (a *Answer) done() {
+	if a.release != nil {
+		a.release()
+	}
 }
 
 // newAnswer makes v the object of an answer.

@@ -63,6 +63,7 @@ func (g *Gateway) answerDirectly(ctx context.Context, w http.ResponseWriter, r *
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	answer := g.call(ctx, d.tool, d.arguments, d.caller(r.Context(), w))
+	defer answer.done()
 	response, err := g.response(d, answer)
 	if err != nil {
 		g.log.Error("answer does not encode", "meta_tool", d.tool, "error", err)

@@ -45,12 +45,14 @@ func (g *Gateway) executeTool(ctx context.Context, raw json.RawMessage, c caller
 	}
 	answer, err := mapResult(res, x, c, took)
 	if err != nil {
+		res.Release()
 		g.finished(x, false, took, err)
 		return nil, &callError{
 			msg:  fmt.Sprintf("execute_tool %s: server %s: %v", x.name, x.hit.Tool.Server, err),
 			hint: "the server does not keep to the protocol; see its log",
 		}
 	}
+	answer.release = res.Release
 	if !answer.needsInput {
 		g.finished(x, !answer.IsError, took, nil)
 	}
@@ -172,7 +174,7 @@ func (g *Gateway) callFailed(ctx context.Context, x *execution, res upstream.Res
 		e.msg = fmt.Sprintf("execute_tool %s: cancelled as %v", x.name, errShutdown)
 	case errors.Is(ctx.Err(), context.Canceled):
 		e.msg = fmt.Sprintf("execute_tool %s: cancelled by the caller", x.name)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) && res.Sent:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && res.Sent && !errors.Is(err, upstream.ErrNoRoom):
 		g.finished(x, false, took, err)
 		e.msg = fmt.Sprintf("execute_tool %s: server %s gave no result within %d ms; the call was cancelled",
 			x.name, x.hit.Tool.Server, x.timeout.Milliseconds())
@@ -204,6 +206,8 @@ func failureHint(server string, res upstream.Result, err error) string {
 		return "the server refused the call with this error; describe_tool shows what the tool expects"
 	case errors.Is(err, upstream.ErrTooLarge):
 		return "ask the tool for less at a time; it has run"
+	case errors.Is(err, upstream.ErrNoRoom):
+		return "the tool has run; ask it for less at a time, or when other calls have ended"
 	case errors.Is(err, upstream.ErrQueueFull):
 		return "the tool did not run; call again when others have ended"
 	case res.Sent:

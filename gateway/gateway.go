@@ -153,7 +153,9 @@ func (g *Gateway) Server() *mcp.Server { return g.server }
 // client of the newest protocol without elicitation. Whatever goes wrong is
 // an Answer with IsError.
 func (g *Gateway) Call(ctx context.Context, tool string, args json.RawMessage) *Answer {
-	return g.call(ctx, tool, args, caller{protocol: statelessEra})
+	answer := g.call(ctx, tool, args, caller{protocol: statelessEra})
+	answer.done()
+	return answer
 }
 
 func (g *Gateway) call(ctx context.Context, tool string, args json.RawMessage, c caller) *Answer {

@@ -60,6 +60,7 @@ func (r *wireResult) MarshalJSON() ([]byte, error) {
 // handle is the SDK's handler of all six meta-tools.
 func (g *Gateway) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	answer := g.call(ctx, req.Params.Name, req.Params.Arguments, callerOf(ctx, req))
+	defer answer.done()
 	if s, ok := ctx.Value(slotKey{}).(*slot); ok {
 		s.answer = answer
 	}

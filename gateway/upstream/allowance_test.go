@@ -54,7 +54,8 @@ func TestLongNames(t *testing.T) {
 }
 
 func TestLineWithoutEnd(t *testing.T) {
-	if _, _, err := readLine(bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 2000)), 16), 200); err != errEndless {
+	r := lineReader{Reader: bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 2000)), 16), limit: 200}
+	if _, _, err := r.next(); err != errEndless {
 		t.Errorf("got %v, want errEndless", err)
 	}
 }

@@ -56,7 +56,7 @@ const retryPause = 100 * time.Millisecond
 // itself answered stands, and a connection has been waited for already.
 func repeatable(r Request, res Result, err error) bool {
 	var answer *jsonrpc.Error
-	if errors.As(err, &answer) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || errors.Is(err, ErrNotConnected) {
+	if errors.As(err, &answer) || errors.Is(err, ErrUnauthorized) || isRefused(err) || errors.Is(err, ErrStopped) || errors.Is(err, ErrNotConnected) {
 		return false
 	}
 	return !res.Sent || r.Idempotent
@@ -125,10 +125,13 @@ func (c *conn) call(ctx context.Context, r Request) (Result, error) {
 	switch {
 	case fault == nil && raw != nil: // which the SDK is told as an error
 		if err = checkType(res); err == nil {
+			res.room = c.tap.roomOf(k)
 			return res, nil
 		}
 	case fault != nil:
 		err = fault
+	case ctx.Err() != nil && k.held.Load():
+		err = fmt.Errorf("%w: %w", ErrNoRoom, context.Cause(ctx))
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w while waiting for the answer", context.Cause(ctx))
 	case c.link.err() != nil || c.ctx.Err() != nil:

@@ -55,6 +55,7 @@ type dialer struct {
 	listenPause     time.Duration
 	start           func(Spec, *slog.Logger) (*process, error)
 	mask            masker
+	room            *room // nil for that of the process
 }
 
 // dial connects in the way that e remembers, else in every way that the Spec
@@ -116,9 +117,12 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		transport: transport, tap: newTap(d.log, signal), changed: changed,
 		done: make(chan struct{}), suspect: make(chan error, 1), idle: make(chan struct{}),
 	}
-	c.tap.mask = d.mask
 	// The SDK ties a session of legacy SSE to the context it is opened with.
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.tap.mask, c.tap.ctx = d.mask, c.ctx
+	if d.room != nil {
+		c.tap.room = d.room
+	}
 	d.discoverTimeout = min(d.discoverTimeout, d.connectTimeout/2)
 	newest := version
 	if version == stateless {

@@ -16,17 +16,17 @@ import (
 )
 
 func TestReadLine(t *testing.T) {
-	r := bufio.NewReaderSize(strings.NewReader("short\r\n\n"+strings.Repeat("x", 100)+"\n"+
-		`{"result":{"id":1,"s":"\"id\":2}"},"jsonrpc":"2.0","id":77,"pad":"`+strings.Repeat("y", 300)+"\"}\nlast"), 16)
+	r := lineReader{Reader: bufio.NewReaderSize(strings.NewReader("short\r\n\n"+strings.Repeat("x", 100)+"\n"+
+		`{"result":{"id":1,"s":"\"id\":2}"},"jsonrpc":"2.0","id":77,"pad":"`+strings.Repeat("y", 300)+"\"}\nlast"), 16), limit: 200}
 	for _, want := range []struct {
 		line string
 		id   any
 		err  error
 	}{
 		{"short", nil, nil}, {"", nil, nil}, {strings.Repeat("x", 100), nil, nil},
-		{"", int64(77), errLong}, {"last", nil, nil}, {"", nil, io.EOF},
+		{"", int64(77), ErrTooLarge}, {"last", nil, nil}, {"", nil, io.EOF},
 	} {
-		line, id, err := readLine(r, 200)
+		line, id, err := r.next()
 		if string(line) != want.line || id.Raw() != want.id || !errors.Is(err, want.err) {
 			t.Errorf("got %q, id %v, %v, want %q, %v, %v", line, id.Raw(), err, want.line, want.id, want.err)
 		}
@@ -41,20 +41,20 @@ func FuzzReadLine(f *testing.F) {
 	f.Add([]byte(`{"id": 12, "a":[{}], "b":"}"}`), 1)
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
 		limit = max(1, limit%100)
-		r := bufio.NewReaderSize(bytes.NewReader(data), 16)
+		r := lineReader{Reader: bufio.NewReaderSize(bytes.NewReader(data), 16), limit: limit}
 		lines := strings.Split(string(data), "\n")
 		if lines[len(lines)-1] == "" {
 			lines = lines[:len(lines)-1]
 		}
 		for i, want := range lines {
-			got, id, err := readLine(r, limit)
+			got, id, err := r.next()
 			if err == errEndless {
 				if len(want)+1 <= maxLine*limit {
 					t.Fatalf("line %d of %d bytes is said to have no end", i, len(want))
 				}
 				return
 			}
-			if err == errLong {
+			if err == ErrTooLarge {
 				if len(want)+1 <= limit {
 					t.Fatalf("line %d of %d bytes is said to be over %d", i, len(want), limit)
 				}
@@ -65,7 +65,7 @@ func FuzzReadLine(f *testing.F) {
 				t.Fatalf("line %d: got %q, %v, want %q", i, got, err, want)
 			}
 		}
-		if _, _, err := readLine(r, limit); err != io.EOF {
+		if _, _, err := r.next(); err != io.EOF {
 			t.Fatalf("at the end: got %v, want EOF", err)
 		}
 	})

@@ -25,6 +25,9 @@ var (
 	ErrUnauthorized = errors.New("credentials refused")
 	// ErrTooLarge reports an answer over 32 MiB, which was discarded.
 	ErrTooLarge = errors.New("answer larger than 32 MiB")
+	// ErrNoRoom reports a large answer that was discarded, or not waited for
+	// any longer, as other large answers took the memory there is for them.
+	ErrNoRoom = errors.New("no room for the answer: other large answers are in memory")
 	// ErrStopped reports a Set that is no longer running.
 	ErrStopped = errors.New("stopped")
 )
@@ -39,7 +42,7 @@ type CallError struct {
 // Error names the server and the tool, and says when the call may have run.
 func (e *CallError) Error() string {
 	text := fmt.Sprintf("call %s/%s: %v", e.Server, e.Tool, e.Err)
-	if e.Sent && (errors.Is(e.Err, ErrGone) || errors.Is(e.Err, ErrTooLarge)) {
+	if e.Sent && (errors.Is(e.Err, ErrGone) || errors.Is(e.Err, ErrTooLarge) || errors.Is(e.Err, ErrNoRoom)) {
 		text += "; the call may have run"
 	}
 	return text

@@ -21,7 +21,8 @@ type eventStream struct {
 	tap  *tap
 	x    *exchange
 	body io.ReadCloser
-	r    *bufio.Reader
+	r    lineReader
+	room intake
 	drop bool // pass no answers and no event ids
 	bare bool // pass endpoints and messages and nothing else: legacy SSE
 
@@ -34,7 +35,10 @@ type eventStream struct {
 }
 
 func newEventStream(t *tap, x *exchange, body io.ReadCloser) *eventStream {
-	return &eventStream{tap: t, x: x, body: body, r: bufio.NewReader(body)}
+	s := &eventStream{tap: t, x: x, body: body}
+	s.room = intake{tap: t, ctx: x.ctx, drop: func() { x.cancel(errStalled) }}
+	s.r = lineReader{bufio.NewReader(body), maxMessage, s.room.admit}
+	return s
 }
 
 // Read implements io.Reader.
@@ -61,13 +65,14 @@ func (s *eventStream) next() {
 	var lines, data []byte
 	var kind string
 	found := false
+	defer s.room.end()
 	for {
-		line, id, err := readLine(s.r, maxMessage)
-		if err == nil && len(data)+len(line) > maxMessage {
-			err = errLong
+		line, id, err := s.r.next()
+		if err == nil && len(data) > 0 {
+			s.r.refuses(data, len(line), &err)
 		}
-		if err == errLong {
-			s.tooLong(id)
+		if isRefused(err) {
+			s.refused(id, err)
 			return
 		}
 		if err != nil {
@@ -149,6 +154,9 @@ func (s *eventStream) message(data []byte) []byte {
 	if answer && s.discovered != nil && r.ID == s.x.call.ID {
 		s.discovered(s.x, r)
 	}
+	if answer {
+		s.room.pass(s.tap.sinkOf(r.ID), len(data))
+	}
 	if m = s.tap.incoming(m); m == nil {
 		return nil
 	}
@@ -185,25 +193,25 @@ func (s *eventStream) finish() {
 	time.AfterFunc(drainTime, func() { s.x.cancel(errNotNeeded) })
 }
 
-// tooLong fails the request that an event over the bound answers, and ends a
-// stream that is for one call.
-func (s *eventStream) tooLong(id jsonrpc.ID) {
+// refused fails the request that a discarded event answers, and ends a stream
+// that is for one call.
+func (s *eventStream) refused(id jsonrpc.ID, why error) {
 	if !id.IsValid() && s.x.call != nil {
 		id = s.x.call.ID
 	}
 	waiting := s.tap.sinkOf(id)
 	if waiting == nil {
-		s.tap.log.Warn("event over 32 MiB discarded")
+		s.tap.log.Warn("event discarded", "error", why)
 		return
 	}
-	waiting.fail(ErrTooLarge)
+	waiting.fail(why)
 	if s.x.call != nil {
 		s.err = io.EOF
 		s.finish()
 	}
-	text, err := jsonrpc.EncodeMessage(errorResponse(id, ErrTooLarge.Error()))
+	text, err := jsonrpc.EncodeMessage(errorResponse(id, why.Error()))
 	if err != nil {
-		s.err = errors.Join(ErrTooLarge, err)
+		s.err = errors.Join(why, err)
 		return
 	}
 	s.emit(nil, text)

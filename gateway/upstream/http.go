@@ -244,8 +244,8 @@ func (x *exchange) tie(ctx, link context.Context) context.Context {
 
 // failed answers for a request that got no answer.
 func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
-	if x.silent() {
-		err = errSilent
+	if cause := context.Cause(x.ctx); cause == errSilent || cause == errStalled {
+		err = cause
 	}
 	switch {
 	case x.method == "server/discover" && err == errSilent:
@@ -338,21 +338,23 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 		return resp, nil
 	}
 	defer x.cancel(nil)
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxMessage+1))
+	room := intake{tap: l.tap, ctx: x.ctx, drop: func() { x.cancel(errStalled) }}
+	defer room.end()
+	data, err := room.readAll(resp.Body)
 	resp.Body.Close()
 	x.detach()
-	if err != nil {
+	if err != nil && !isRefused(err) {
 		return l.failed(x, err)
 	}
-	return l.answer(x, resp, data)
+	room.pass(x.sink, len(data))
+	return l.answer(x, resp, data, err)
 }
 
 // answer passes on the body of an answer to a call, or an error in its place
 // that fails the call alone.
-func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.Response, error) {
+func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err error) (*http.Response, error) {
 	var m jsonrpc.Message
-	var err error = ErrTooLarge
-	if len(data) <= maxMessage {
+	if err == nil {
 		m, err = l.tap.read(data)
 	}
 	x.notRun(resp.StatusCode)
@@ -376,7 +378,7 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte) (*http.
 		err = fmt.Errorf("HTTP %s to %s: use that as url if you trust it", resp.Status, resp.Header.Get("Location"))
 	case resp.StatusCode >= 400:
 		err = fmt.Errorf("HTTP %s%s", resp.Status, excerpt(data))
-	case err == nil || !errors.Is(err, ErrTooLarge):
+	case !isRefused(err):
 		err = fmt.Errorf("the answer is not of MCP (%s)%s", resp.Header.Get("Content-Type"), excerpt(data))
 	}
 	switch {

@@ -20,23 +20,28 @@ const maxLine = 8
 // errEndless reports a line that is not worth reading to its end.
 var errEndless = errors.New("line without end")
 
-// errLong reports a line over the bound; it is discarded to its end.
-var errLong = errors.New("line too long")
+// A lineReader reads lines of bounded length.
+type lineReader struct {
+	*bufio.Reader
+	limit int
+	admit func(head []byte) error // whether a line over smallMessage may be kept
+}
 
-// readLine returns the next line of r without its end. A line over limit
-// bytes is read to its end and gives errLong with the id it answers, as far
-// as one can be read.
-func readLine(r *bufio.Reader, limit int) (line []byte, id jsonrpc.ID, err error) {
+// next returns the next line without its end. One over the limit, which gives
+// ErrTooLarge, or not admitted is read to its end and gives the id it
+// answers, as far as one can be read.
+func (r *lineReader) next() (line []byte, id jsonrpc.ID, err error) {
 	var long *idScanner
+	var refused error
 	for size := 0; ; {
 		part, err := r.ReadSlice('\n')
-		if size += len(part); size > maxLine*limit {
+		if size += len(part); size > maxLine*r.limit {
 			return nil, id, errEndless
 		}
 		switch {
 		case long != nil:
 			long.scan(part)
-		case len(line)+len(part) > limit:
+		case r.refuses(line, len(part), &refused):
 			long = new(idScanner)
 			long.scan(line)
 			long.scan(part)
@@ -50,13 +55,24 @@ func readLine(r *bufio.Reader, limit int) (line []byte, id jsonrpc.ID, err error
 			continue
 		}
 		if long != nil && (err == nil || err == io.EOF) {
-			return nil, long.id(), errLong
+			return nil, long.id(), refused
 		}
 		if err == io.EOF && len(line) > 0 {
 			err = nil
 		}
 		return bytes.TrimRight(line, "\r\n"), id, err
 	}
+}
+
+// refuses says, and leaves in why, that line must not grow by more bytes.
+func (r *lineReader) refuses(line []byte, more int, why *error) bool {
+	switch {
+	case len(line)+more > r.limit:
+		*why = ErrTooLarge
+	case len(line) <= smallMessage && len(line)+more > smallMessage:
+		*why = r.admit(line)
+	}
+	return *why != nil
 }
 
 // An idScanner finds the id of a JSON-RPC message in constant memory: the

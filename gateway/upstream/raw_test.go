@@ -196,6 +196,9 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 		reply(`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"m","x-unknown":1}}},"requestState":"s\u0000tate"}`)
 	case "string":
 		reply(`"text"`)
+	case "large":
+		text, _ := json.Marshal(strings.Repeat("x", 3<<20))
+		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, text))
 	case "huge":
 		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 50<<20) + `"}]}`)
 	case "garbage":

@@ -173,7 +173,7 @@ func (s *server) connect(ctx context.Context, known *Era) (*conn, time.Duration,
 	d := dialer{
 		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
 		connectTimeout: orDuration(s.spec.StartTimeout, s.o.ConnectTimeout), discoverTimeout: s.o.DiscoverTimeout,
-		listenPause: s.o.listenPause, start: startProcess, mask: s.mask,
+		listenPause: s.o.listenPause, start: startProcess, mask: s.mask, room: s.o.room,
 	}
 	c, err := d.dial(ctx, *known)
 	if err != nil {

@@ -33,6 +33,7 @@ type Options struct {
 	Starts          int                 // servers started at the same moment; 0 means 8
 
 	listenPause time.Duration // before a stream of changes is opened again; 0 means 1 s
+	room        *room         // for large messages; nil means that of the process
 }
 
 func (o Options) withDefaults() Options {

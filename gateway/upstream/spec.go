@@ -99,9 +99,15 @@ type Request struct {
 	Progress func(progress, total float64, message string)
 }
 
-// A Result is a tools/call result as it came.
+// A Result is a tools/call result as it came. Whoever gets one calls Release
+// when done with it.
 type Result struct {
 	Raw      json.RawMessage // the result object byte for byte
 	Protocol string          // protocol version of the session that gave it
 	Sent     bool            // false: the call cannot have run
+
+	room *share
 }
+
+// Release makes room for other large results.
+func (r Result) Release() { r.room.release() }

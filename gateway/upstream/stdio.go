@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -188,28 +189,36 @@ func (l *stdioLink) pass(m jsonrpc.Message) {
 func (l *stdioLink) readLoop() {
 	stopped := make(chan struct{})
 	l.wg.Go(func() { l.watchExit(stopped) })
-	r := bufio.NewReaderSize(&noisy{r: l.proc.stdout, first: l.probe.heard}, 64<<10)
+	var stalled atomic.Bool
+	large := intake{tap: l.tap, ctx: l.tap.ctx, drop: func() { stalled.Store(true); l.proc.group.kill() }}
+	r := lineReader{bufio.NewReaderSize(&noisy{r: l.proc.stdout, first: l.probe.heard}, 64<<10), maxMessage, large.admit}
 	useless := allowance{since: time.Now()}
 	for {
-		line, id, err := readLine(r, maxMessage)
+		line, id, err := r.next()
+		end := err
 		switch {
-		case err == errLong:
-			l.tooLong(id)
-		case err == errEndless:
-			close(stopped)
-			l.ended(errBabble)
-			return
-		case err != nil:
-			close(stopped)
-			l.ended(nil)
-			return
-		default:
-			if n := l.accept(line); n >= 0 && !useless.take(n, time.Now()) {
-				close(stopped)
-				l.ended(errBabble)
-				return
+		case isRefused(err):
+			l.refused(id, err)
+			end = nil
+		case err == nil:
+			if n := l.accept(line, &large); n >= 0 && !useless.take(n, time.Now()) {
+				end = errBabble
 			}
 		}
+		large.end()
+		if end == nil {
+			continue
+		}
+		close(stopped)
+		switch {
+		case stalled.Load():
+			l.ended(errStalled)
+		case end == errBabble || end == errEndless:
+			l.ended(errBabble)
+		default:
+			l.ended(nil)
+		}
+		return
 	}
 }
 
@@ -247,7 +256,7 @@ func (l *stdioLink) watchExit(stopped <-chan struct{}) {
 
 // accept delivers the message or batch of a line, and returns how many bytes
 // were of no use, negative if it has an answer.
-func (l *stdioLink) accept(line []byte) (useless int) {
+func (l *stdioLink) accept(line []byte, large *intake) (useless int) {
 	useless = len(line)
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -266,8 +275,11 @@ func (l *stdioLink) accept(line []byte) (useless int) {
 		if !good {
 			good, useless = true, len(line)/ownCost
 		}
-		if r, ok := m.(*jsonrpc.Response); ok && l.tap.sinkOf(r.ID) != nil {
-			useless = -1
+		if r, ok := m.(*jsonrpc.Response); ok {
+			if s := l.tap.sinkOf(r.ID); s != nil {
+				large.pass(s, len(line))
+				useless = -1
+			}
 		}
 		l.deliver(m)
 	}
@@ -277,13 +289,16 @@ func (l *stdioLink) accept(line []byte) (useless int) {
 	return useless
 }
 
-func (l *stdioLink) tooLong(id jsonrpc.ID) {
+// refused fails the request that a discarded line answers.
+func (l *stdioLink) refused(id jsonrpc.ID, why error) {
 	if s := l.tap.sinkOf(id); s != nil {
-		s.fail(ErrTooLarge)
-		l.deliver(errorResponse(id, ErrTooLarge.Error()))
+		s.fail(why)
+		l.deliver(errorResponse(id, why.Error()))
 		return
 	}
-	l.garbage("a line over 32 MiB")
+	if why == ErrTooLarge {
+		l.garbage("a line over 32 MiB")
+	}
 }
 
 // ended notes why the connection ended before the SDK can learn that it did.

@@ -25,8 +25,11 @@ type sink struct {
 
 	sent     atomic.Bool // a byte of it may have reached the server
 	refused  atomic.Bool // the server turned the whole session away: it has not run
+	held     atomic.Bool // its answer waits for room
 	progress chan progress
-	id       jsonrpc.ID // guarded by the tap
+	id       jsonrpc.ID      // guarded by the tap, as the next two
+	ctx      context.Context // of the request; nil until it is sent
+	share    *share          // of the answer
 
 	mu     sync.Mutex // guards the fields below
 	result json.RawMessage
@@ -68,6 +71,8 @@ type tap struct {
 	log     *slog.Logger
 	changed func() // the server says that its list of tools has changed
 	mask    masker
+	ctx     context.Context // of the connection
+	room    *room
 
 	onceBytes sync.Once // bytes that are not UTF-8 are told of
 
@@ -78,7 +83,7 @@ type tap struct {
 }
 
 func newTap(log *slog.Logger, changed func()) *tap {
-	return &tap{log: log, changed: changed, waiting: map[jsonrpc.ID]*sink{}, tokens: map[string]*sink{}}
+	return &tap{log: log, changed: changed, ctx: context.Background(), room: processRoom, waiting: map[jsonrpc.ID]*sink{}, tokens: map[string]*sink{}}
 }
 
 // outgoing takes note of a message that is about to be written, and returns
@@ -97,7 +102,7 @@ func (t *tap) outgoing(ctx context.Context, m jsonrpc.Message) *sink {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.id = r.ID
+	s.id, s.ctx = r.ID, ctx
 	t.waiting[r.ID] = s
 	if s.token != "" {
 		t.tokens[s.token] = s
@@ -105,10 +110,32 @@ func (t *tap) outgoing(ctx context.Context, m jsonrpc.Message) *sink {
 	return s
 }
 
+// hold gives the room of its answer to a request, unless that has ended.
+func (t *tap) hold(s *sink, room *share) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting[s.id] != s || s.share != nil {
+		return false
+	}
+	s.share = room
+	return true
+}
+
+// roomOf takes the room of the answer from a request.
+func (t *tap) roomOf(s *sink) *share {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	room := s.share
+	s.share = nil
+	return room
+}
+
 // forget ends a request: what still comes for it is dropped.
 func (t *tap) forget(s *sink) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	s.share.release()
+	s.share = nil
 	delete(t.tokens, s.token)
 	if t.waiting[s.id] == s {
 		delete(t.waiting, s.id)
