@@ -170,7 +170,7 @@ func (a *cli) demoIndex(ctx context.Context, e *app.Engine) error {
 		g.add(st.Name, fmt.Sprint(st.Tools), fmt.Sprintf("%s, MCP %s", st.Transport, st.Protocol))
 	}
 	a.show(g)
-	a.say("\n   %d tools indexed. A client sees six meta-tools instead of all of them.", e.Index.Status().Tools)
+	a.say("\n   %s indexed. A client sees six meta-tools instead of all of them.", plural(e.Index.Status().Tools, "tool"))
 	return nil
 }
 

@@ -46,7 +46,6 @@ func (a *cli) doctor() *cobra.Command {
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "give up on a server after this `time`")
 	fs.BoolVar(&f.repair, "repair", false, "move damaged files of the state folder aside")
 	fs.BoolVar(&f.pull, "pull", false, "have the Ollama server download the embedding model")
-	must(cmd.RegisterFlagCompletionFunc("server", a.completeServers))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd, &f) }
 	return cmd
 }

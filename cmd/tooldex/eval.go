@@ -136,12 +136,10 @@ func dumpedTools(path string) ([]index.Tool, error) {
 // options resolves the flags about searching. done ends the progress display
 // and releases the embedder.
 func (f *evalFlags) options() (o eval.Options, done func(), err error) {
-	switch m := index.Mode(f.mode); m {
-	case index.Keyword, index.Semantic, index.Hybrid:
-		o.Mode = m
-	default:
-		return o, nil, usagef(f.cmd, "--mode %q: want keyword, semantic or hybrid", f.mode)
+	if err := oneOf(f.cmd, "mode", f.mode); err != nil {
+		return o, nil, err
 	}
+	o.Mode = index.Mode(f.mode)
 	for _, k := range f.k {
 		if k < 1 {
 			return o, nil, usagef(f.cmd, "--k %d: want cut-offs of 1 or more", k)

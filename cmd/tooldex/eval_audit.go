@@ -80,8 +80,8 @@ func (f *evalFlags) someTexts(args []string, n int) []string {
 }
 
 func printAudit(w io.Writer, a index.Audit) {
-	fmt.Fprintf(w, "%d tools, %d queries, %s; graph built in %s, searches would use ef %d\n",
-		a.Documents, a.Queries, a.Model, a.Built.Round(time.Millisecond), a.EF)
+	fmt.Fprintf(w, "%s, %s, %s; graph built in %s, searches would use ef %d\n",
+		plural(a.Documents, "tool"), plural(a.Queries, "query"), a.Model, a.Built.Round(time.Millisecond), a.EF)
 	t := newTable("ef", "recall@10", "median")
 	for _, m := range a.Beams {
 		t.add(fmt.Sprint(m.EF), fmt.Sprintf("%.4f", m.Recall), m.Median.Round(time.Microsecond).String())

@@ -49,8 +49,8 @@ func (a *cli) evalCalibrate() *cobra.Command {
 }
 
 func printCalibration(w io.Writer, c *eval.Calibration) {
-	fmt.Fprintf(w, "%s: %d queries, %.0f %% of them unanswerable; expected calibration error of the score %.3f",
-		c.Key, c.Queries, 100*c.Share, c.ECE)
+	fmt.Fprintf(w, "%s: %s, %.0f %% of them unanswerable; expected calibration error of the score %.3f",
+		c.Key, plural(c.Queries, "query"), 100*c.Share, c.ECE)
 	if c.AUC != nil {
 		fmt.Fprintf(w, "; auc answerable against unanswerable %.3f", *c.AUC)
 	}

@@ -76,7 +76,7 @@ func (f *evalFlags) toolsOf(paths []string) ([]index.Tool, error) {
 }
 
 func printLint(w io.Writer, l *eval.Lint, show int) {
-	fmt.Fprintf(w, "%d tools of %d servers; %.1f %% are found by their own description\n", l.Tools, l.Servers, 100*l.Found)
+	fmt.Fprintf(w, "%s of %s; %.1f %% are found by their own description\n", plural(l.Tools, "tool"), plural(l.Servers, "server"), 100*l.Found)
 	last, shown := eval.Rule(""), 0
 	for _, f := range l.Findings {
 		if f.Rule != last {

@@ -136,7 +136,7 @@ func printSet(w io.Writer, s *eval.SetResult) {
 		parts = append(parts, fmt.Sprintf("%d degraded: %s", s.Degraded, s.Reason))
 	}
 	if s.Skipped > 0 {
-		parts = append(parts, fmt.Sprintf("%d lines skipped", s.Skipped))
+		parts = append(parts, plural(s.Skipped, "line")+" skipped")
 	}
 	fmt.Fprintf(w, "%s: %s\n", s.Title(), strings.Join(parts, "; "))
 }

@@ -49,11 +49,10 @@ func (a *cli) importCommand() *cobra.Command {
 	fs.StringSliceVar(&f.from, "from", nil, "read this `file` instead; can be repeated")
 	fs.BoolVar(&f.project, "project", false, "also read the files that a project keeps in the working folder")
 	fs.BoolVar(&f.write, "write", false, "write them into the tooldex configuration")
-	must(cmd.RegisterFlagCompletionFunc("client", words(sortedKeys(clients.Names)...)))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, c := range f.clients {
-			if clients.Names[c] == "" {
-				return usagef(cmd, "--client %q: want some of %s", c, strings.Join(sortedKeys(clients.Names), ", "))
+			if err := oneOf(cmd, "client", c); err != nil {
+				return err
 			}
 		}
 		return a.runImport(cmd, &f)

@@ -102,9 +102,9 @@ func TestUsageErrors(t *testing.T) {
 		{"call a b=c --args {}", `--args and key=value: want one of them|see tooldex call --help`},
 		{"version x", `unknown command "x" for "tooldex version"|see tooldex version --help`},
 		{"serve --stdio --listen 127.0.0.1:1", `--stdio and --listen: want one of them|see tooldex serve --help`},
-		{"sample-server --group food", `--group "food": want some of files, text, time, numbers|see tooldex sample-server --help`},
+		{"sample-server --group food", `--group "food": want one of files, text, time, numbers|see tooldex sample-server --help`},
 		{"sample-server --discover maybe", `--discover "maybe": want one of answer, exit, ignore|see tooldex sample-server --help`},
-		{"import --client emacs", `--client "emacs": want some of claude-code, claude-desktop, codex, cursor, gemini, vscode, windsurf, zed|see tooldex import --help`},
+		{"import --client emacs", `--client "emacs": want one of claude-code, claude-desktop, codex, cursor, gemini, vscode, windsurf, zed|see tooldex import --help`},
 		{"reindex --server none", `--server "none": the configuration has no such server; it has |see tooldex reindex --help`},
 	} {
 		code, stdout, stderr := execute(strings.Fields(k.args)...)

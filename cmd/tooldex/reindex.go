@@ -43,7 +43,6 @@ func (a *cli) reindex() *cobra.Command {
 	fs.BoolVar(&f.prune, "prune", false, "forget stored servers that the configuration does not name")
 	fs.BoolVar(&f.embed, "embed", false, "wait until every tool has its vector")
 	fs.DurationVar(&f.timeout, "timeout", 2*time.Minute, "give up on a server after this `time`")
-	must(cmd.RegisterFlagCompletionFunc("server", a.completeServers))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.runReindex(cmd, &f) }
 	return cmd
 }
@@ -198,12 +197,4 @@ func (a *cli) showChanges(rows []app.Relisting, pruned []string, st index.Status
 			a.say("%d of %d vectors of %s, %d from the cache", m.Vectors, m.Wanted, m.Model, m.CacheHit)
 		}
 	}
-}
-
-// plural is a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -48,7 +48,6 @@ func newRoot(a *cli) *cobra.Command {
 	p.BoolVarP(&a.verbose, "verbose", "v", false, "say which configuration is used, and log what happens")
 	p.String("log.level", "", "least `level` that is logged to stderr: debug, info, warn, error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{nearestFlag(cmd, err), path(cmd)} })
-	must(root.RegisterFlagCompletionFunc("log.level", words("debug", "info", "warn", "error")))
 	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string {
 		return strings.TrimRight(f.FlagUsagesWrapped(min(orElse(width(a.out), 80), 100)), " \n")
 	})
@@ -59,6 +58,7 @@ func newRoot(a *cli) *cobra.Command {
 	group(root, a.serve(), a.search(), a.similar(), a.tools(), a.call(), a.reindex(), a.importCommand(), a.status(),
 		a.doctor(), a.demo(), a.index(), a.embed(), a.eval(), a.sampleServer(), a.version())
 	wrapArgs(root)
+	a.completeFlags(root)
 	return root
 }
 

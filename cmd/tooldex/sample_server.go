@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,14 +35,13 @@ func (a *cli) sampleServer() *cobra.Command {
 	f.BoolVar(&o.Faults, "faults", false, "add tools that misbehave on purpose")
 	f.StringVar(&o.Discover, "discover", sample.DiscoverAnswer, "what to do on server/discover: answer, exit, ignore")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		modes := []string{sample.DiscoverAnswer, sample.DiscoverExit, sample.DiscoverIgnore}
-		if !slices.Contains(modes, o.Discover) {
-			return usagef(cmd, "--discover %q: want one of %s", o.Discover, strings.Join(modes, ", "))
-		}
 		for _, g := range o.Groups {
-			if !slices.Contains(sample.Groups(), g) {
-				return usagef(cmd, "--group %q: want some of %s", g, strings.Join(sample.Groups(), ", "))
+			if err := oneOf(cmd, "group", g); err != nil {
+				return err
 			}
+		}
+		if err := oneOf(cmd, "discover", o.Discover); err != nil {
+			return err
 		}
 		return a.runSample(cmd.Context(), o, addr)
 	}

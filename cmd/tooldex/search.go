@@ -76,9 +76,6 @@ func (a *cli) search() *cobra.Command {
 	fs.BoolVar(&f.explain, "explain", false, "show what each score is made of")
 	fs.StringVar(&f.expect, "expect", "", "explain where this `tool` is and why")
 	fs.BoolVar(&f.schemas, "schemas", false, "with --json: include the tools' schemas")
-	must(cmd.RegisterFlagCompletionFunc("mode", words("hybrid", "keyword", "semantic")))
-	must(cmd.RegisterFlagCompletionFunc("expect", a.completeTools))
-	must(cmd.RegisterFlagCompletionFunc("server", a.completeServers))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f.hasMin, f.hasLimit = cmd.Flags().Changed("min-score"), cmd.Flags().Changed("limit")
 		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
@@ -147,7 +144,7 @@ func (a *cli) runSearch(ctx context.Context, e *app.Engine, query string, f *sea
 		return err
 	}
 	switch {
-	case a.json && explained == nil:
+	case a.json && !f.explain && f.expect == "":
 		a.say("%s", raw)
 	case a.json:
 		err = a.print(map[string]any{"search": raw, "explanations": explained})
@@ -194,9 +191,9 @@ type explained struct {
 }
 
 // explanations accounts for the rows, as --explain asks, and for the tool of
-// --expect, which is the last then. Nil when neither is given.
+// --expect, which is the last then.
 func explanations(ctx context.Context, e *app.Engine, query string, f *searchFlags, res *found) ([]explained, error) {
-	var out []explained
+	out := []explained{} // not null in JSON
 	if f.explain {
 		for _, t := range res.Tools {
 			x, err := explain(ctx, e, query, f, t.ID)

@@ -62,7 +62,7 @@ func (a *cli) showStatus(r *app.Status) {
 	case s == nil:
 		line("serving", "nothing answers on %s", r.Listen)
 	default:
-		line("serving", "on http://%s/mcp, %d tools, servers: %s", r.Listen, s.Tools, states(s.Servers))
+		line("serving", "on http://%s/mcp, %s, servers: %s", r.Listen, plural(s.Tools, "tool"), states(s.Servers))
 	}
 	if st.Problem != "" {
 		line("problem", "%s", st.Problem)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -22,4 +23,15 @@ func sortedKeys[V any](m map[string]V) []string {
 	}
 	sort.Strings(out)
 	return out
+}
+
+// plural is a number with its noun.
+func plural(n int, noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && n != 1 {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

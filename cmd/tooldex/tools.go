@@ -53,8 +53,6 @@ func (a *cli) toolsList() *cobra.Command {
 	fs.StringVar(&sort, "sort", "name", "sort by name, created_at, execution_count, success_rate or category")
 	fs.BoolVar(&descending, "desc", false, "last first")
 	fs.BoolVar(&schemas, "schemas", false, "with --json: include the tools' schemas")
-	must(cmd.RegisterFlagCompletionFunc("sort", words("name", "created_at", "execution_count", "success_rate", "category")))
-	must(cmd.RegisterFlagCompletionFunc("server", a.completeServers))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		args := map[string]any{"page": page, "page_size": size, "sort_by": sort, "sort_order": "asc", "include_schemas": schemas}
 		if descending {
@@ -104,7 +102,7 @@ func (a *cli) showList(raw json.RawMessage) error {
 		a.say("No tool found.")
 	}
 	if p := res.Pagination; p.Pages > 1 {
-		a.note("page %d of %d, %d tools; --page turns it", p.Page, p.Pages, p.Items)
+		a.note("page %d of %d, %s; --page turns it", p.Page, p.Pages, plural(p.Items, "tool"))
 	}
 	if res.Hint != "" {
 		a.note("hint: %s", commandWords.Replace(res.Hint))
