@@ -33,7 +33,7 @@ import (
 //	u64                    by tool: twin
 //	u32, u32, u32, u8, u16 bm25.Block
 //	u8                     by model: the key of its space [16]
-//	u32, u32, f32, u8      of each model: dimensions and form, the tools that have a vector, the scales and
+//	u32, u32, f32, i8      of each model: dimensions and form, the tools that have a vector, the scales and
 //	                       numbers of their codes
 const derivedMagic = "TDXDERIV"
 
@@ -118,7 +118,7 @@ type columns struct {
 	shapes      [][]uint32
 	having      [][]uint32
 	scales      [][]float32
-	numbers     [][]byte
+	numbers     [][]int8
 }
 
 func readDerived(path string) (derived, error) {
@@ -126,6 +126,10 @@ func readDerived(path string) (derived, error) {
 	if err != nil {
 		return derived{}, err
 	}
+	return decodeDerived(r)
+}
+
+func decodeDerived(r *flat.Reader) (derived, error) {
 	var c columns
 	c.read(r)
 	if err := r.Close(); err != nil {
@@ -151,7 +155,7 @@ func (c *columns) read(r *flat.Reader) {
 		c.shapes = append(c.shapes, flat.Get[uint32](r))
 		c.having = append(c.having, flat.Get[uint32](r))
 		c.scales = append(c.scales, flat.Get[float32](r))
-		c.numbers = append(c.numbers, flat.Get[byte](r))
+		c.numbers = append(c.numbers, flat.Get[int8](r))
 	}
 }
 
@@ -262,13 +266,9 @@ func (c *columns) vectorsByText() (map[store.Space]vectorsByText, error) {
 			return nil, fmt.Errorf("%w: its vectors", flat.ErrDamaged)
 		}
 		byText, dims := make(vectorsByText, len(having)), int(shape[0])
-		numbers := make([]int8, len(c.numbers[m]))
-		for i, b := range c.numbers[m] {
-			numbers[i] = int8(b)
-		}
 		for i, tool := range having {
 			if scales[i] > 0 && scales[i] <= math.MaxFloat32 {
-				byText[c.text(int(tool), int(shape[1]))] = vector.Code{Scale: scales[i], Numbers: numbers[i*dims:][:dims:dims]}
+				byText[c.text(int(tool), int(shape[1]))] = vector.Code{Scale: scales[i], Numbers: c.numbers[m][i*dims:][:dims:dims]}
 			}
 		}
 		all[store.Space(c.models[16*m:])] = byText
@@ -315,16 +315,13 @@ func derive(file uint64, servers map[string]*server, lex bm25.View, models []dra
 		c.add(e.entry, e.server, number)
 	}
 	for _, m := range models {
-		having, scales, numbers := []uint32{}, []float32{}, make([]byte, 0, len(all)*m.dims)
+		having, scales, numbers := []uint32{}, []float32{}, make([]int8, 0, len(all)*m.dims)
 		for i, e := range all {
 			code, ok := m.known[e.doc.embedded[m.form]]
 			if !ok {
 				continue
 			}
-			having, scales = append(having, uint32(i)), append(scales, code.Scale)
-			for _, n := range code.Numbers {
-				numbers = append(numbers, byte(n))
-			}
+			having, scales, numbers = append(having, uint32(i)), append(scales, code.Scale), append(numbers, code.Numbers...)
 		}
 		c.models = append(c.models, m.space[:]...)
 		c.shapes = append(c.shapes, []uint32{uint32(m.dims), uint32(m.form)})

@@ -240,11 +240,12 @@ func FuzzDerived(f *testing.F) {
 	}
 	f.Add(file.Bytes()[:file.Len()-4])
 	f.Fuzz(func(t *testing.T, body []byte) {
-		path := filepath.Join(t.TempDir(), "derived")
-		if err := os.WriteFile(path, resealed(append(body, 0, 0, 0, 0)), 0o600); err != nil {
-			t.Fatal(err)
+		data := resealed(append(body, 0, 0, 0, 0))
+		r, err := flat.NewReader(bytes.NewReader(data), int64(len(data)), derivedMagic, derivedVersion)
+		if err != nil {
+			return
 		}
-		d, err := readDerived(path)
+		d, err := decodeDerived(r)
 		if err != nil {
 			return
 		}

@@ -43,11 +43,12 @@ type Number interface {
 // A Reader reads a file from front to back. After the first failure its
 // arrays are nil.
 type Reader struct {
-	file *os.File
-	left int64 // bytes before the checksum
-	crc  uint32
-	buf  []byte
-	err  error
+	from  io.Reader
+	close func() error
+	left  int64 // bytes before the checksum
+	crc   uint32
+	buf   []byte
+	err   error
 }
 
 // Open opens the file path, which must have this magic of eight bytes and
@@ -57,25 +58,32 @@ func Open(path, magic string, version uint32) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{file: f, buf: make([]byte, piece)}
 	info, err := f.Stat()
-	if r.err = err; err == nil {
-		r.left = info.Size() - crc32.Size
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
+	r, err := NewReader(f, info.Size(), magic, version)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r.close = f.Close
+	return r, nil
+}
+
+// NewReader reads a file of this size out of from.
+func NewReader(from io.Reader, size int64, magic string, version uint32) (*Reader, error) {
+	r := &Reader{from: from, close: func() error { return nil }, left: size - crc32.Size, buf: make([]byte, piece)}
 	found := make([]byte, len(magic))
 	read(r, found)
 	number := make([]uint32, 1)
 	read(r, number)
 	switch {
 	case r.err == nil && string(found) != magic:
-		r.err = ErrDamaged
+		r.err = fmt.Errorf("%w: its magic is another", ErrDamaged)
 	case r.err == nil && number[0] != version:
 		r.err = ErrVersion
 	}
-	if r.err != nil {
-		return nil, errors.Join(r.err, f.Close())
-	}
-	return r, nil
+	return r, r.err
 }
 
 // Get reads the next array.
@@ -111,6 +119,9 @@ func (r *Reader) Texts() []string {
 		}
 		out[i], start = all[start:end], end
 	}
+	if int64(start) != int64(len(all)) {
+		r.err = fmt.Errorf("%w: its texts", ErrDamaged)
+	}
 	return out
 }
 
@@ -125,7 +136,7 @@ func (r *Reader) Close() error {
 	if r.err == nil && got[0] != want {
 		r.err = fmt.Errorf("%w: its checksum differs", ErrDamaged)
 	}
-	return errors.Join(r.err, r.file.Close())
+	return errors.Join(r.err, r.close())
 }
 
 func read[T Number](r *Reader, out []T) {
@@ -136,7 +147,7 @@ func read[T Number](r *Reader, out []T) {
 	for len(out) > 0 && r.err == nil {
 		n := min(len(out), len(r.buf)/size)
 		part := r.buf[:n*size]
-		if _, r.err = io.ReadFull(r.file, part); r.err != nil {
+		if _, r.err = io.ReadFull(r.from, part); r.err != nil {
 			return
 		}
 		r.crc = crc32.Update(r.crc, castagnoli, part)

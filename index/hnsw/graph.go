@@ -1,7 +1,6 @@
 package hnsw
 
 import (
-	"hash/crc32"
 	"math"
 
 	"github.com/tooldex/tooldex/index/vector"
@@ -17,8 +16,6 @@ const (
 	none           = math.MaxUint32 // no node, no document
 	defaultEF      = 64             // least beam of a search
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A Graph is a hierarchical navigable small world over the distinct vectors of
 // a set of documents. It has a copy of these, so that documents which are gone
