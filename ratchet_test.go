@@ -24,14 +24,12 @@ const (
 var (
 	tooManyMethods = names{
 		"cmd/tooldex.cli":   "commands print through the one value that knows the streams",
-		"gateway.Gateway":   "meta-tools, transports and state in one type",
 		"index.Index":       "the catalog, the vectors and the facade in one type",
 		"index/store.Store": "one type for every bucket",
 	}
 	tooMuchCode = names{
 		"cmd/tooldex":      "the engine and the choice of an embedder belong into internal/app",
 		"eval":             "measuring, tuning and reports in one package",
-		"gateway":          "surfaces, transports and operations in one package",
 		"gateway/upstream": "what owns tools and what speaks MCP in one package",
 		"index":            "snapshots, spaces and the catalog in one package",
 	}

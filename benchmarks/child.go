@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/tooldex/tooldex/embed/static"
-	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/sample"
@@ -106,7 +106,7 @@ func measureMemory(ctx context.Context, dir string, stdin io.Reader, stdout io.W
 	if err := ix.Wait(ctx); err != nil {
 		return err
 	}
-	gateway.TuneGC()
+	serve.TuneGC()
 	for i := range 1000 {
 		if _, err := ix.Search(ctx, index.Query{Text: queries[i%len(queries)]}); err != nil {
 			return err
@@ -230,7 +230,7 @@ func serveGateway(ctx context.Context, o options, stdin io.Reader, stdout io.Wri
 	if err := ix.Wait(ctx); err != nil {
 		return err
 	}
-	gateway.TuneGC()
+	serve.TuneGC()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

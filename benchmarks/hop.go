@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/sample"
@@ -106,7 +107,8 @@ func (b *bench) compare(kind string, bare, ours func() error) error {
 }
 
 // startGateway connects a gateway over ix to one server; stop ends both.
-func startGateway(ctx context.Context, ix *index.Index, spec upstream.Spec) (g *gateway.Gateway, stop func() error, err error) {
+func startGateway(ctx context.Context, ix *index.Index, spec upstream.Spec) (s *serve.Server, stop func() error, err error) {
+	var g *gateway.Gateway
 	listed := make(chan error, 1)
 	set, err := upstream.NewSet([]upstream.Spec{spec}, upstream.Options{
 		OnList: func(ctx context.Context, server string, l upstream.Listing) {
@@ -121,6 +123,9 @@ func startGateway(ctx context.Context, ix *index.Index, spec upstream.Spec) (g *
 		return nil, nil, errors.Join(err, ix.Close())
 	}
 	g = gateway.New(ix, set, gateway.Options{})
+	if s, err = serve.New(g, serve.Options{}); err != nil {
+		return nil, nil, errors.Join(err, ix.Close())
+	}
 	runCtx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- set.Run(runCtx) }()
@@ -138,7 +143,7 @@ func startGateway(ctx context.Context, ix *index.Index, spec upstream.Spec) (g *
 	if err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
-	return g, stop, nil
+	return s, stop, nil
 }
 
 // object marshals arguments that always marshal.

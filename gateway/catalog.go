@@ -3,9 +3,13 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -57,7 +61,7 @@ func (g *Gateway) Sync(ctx context.Context, server string, l upstream.Listing) (
 		}
 		bound(&t)
 		for _, w := range t.Warnings {
-			warnings = append(warnings, fmt.Sprintf("tool %s: %s", shownName(&t), w))
+			warnings = append(warnings, fmt.Sprintf("tool %s: %s", words.ToolName(t.Server, t.Name), w))
 		}
 		settings.apply(&t)
 		tools = append(tools, t)
@@ -73,7 +77,7 @@ func (g *Gateway) Sync(ctx context.Context, server string, l upstream.Listing) (
 		}
 	}
 	all := append(append(warnings, l.Warnings...), diff.Warnings...)
-	diff.Warnings = fewest(cutAll(all, 2*maxReason, len(all)), maxWarnings)
+	diff.Warnings = fewest(words.CutAll(all, 2*words.MaxReason, len(all)), maxWarnings)
 	g.log.Info("catalog changed", "server", server, "added", len(diff.Added), "changed", len(diff.Changed),
 		"removed", len(diff.Removed), "unchanged", diff.Unchanged, "warnings", len(diff.Warnings))
 	return diff, nil
@@ -124,4 +128,45 @@ func hasTool(tools []index.Tool, name string) bool {
 		}
 	}
 	return false
+}
+
+const (
+	// maxWarnings bounds what is said of one listing.
+	maxWarnings = 100
+	// maxDescribed is what of a tool is shown at most, in bytes.
+	maxDescribed = 256 << 10
+)
+
+// bound cuts the labels that t came with and says so in its warnings.
+func bound(t *index.Tool) {
+	if cut := words.CutAll(t.Tags, words.MaxLabel, words.MaxLabels); len(cut) != len(t.Tags) {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("it has %d tags; the first %d are kept", len(t.Tags), len(cut)))
+		t.Tags = cut
+	} else if !slices.Equal(cut, t.Tags) {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("a tag is longer than %d characters; it is cut", words.MaxLabel))
+		t.Tags = cut
+	}
+	if c := words.Cut(t.Category, words.MaxLabel); c != t.Category {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("its category is longer than %d characters; it is cut", words.MaxLabel))
+		t.Category = c
+	}
+	if utf8.RuneCountInString(t.Name) > words.MaxName {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("its name is longer than %d characters; it is shown cut, and called by id", words.MaxName))
+	}
+	if len(t.Description) > maxDescribed {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("its description has %d KB; describe_tool shows no more than %d", len(t.Description)>>10, maxDescribed>>10))
+	}
+	t.Warnings = words.CutAll(t.Warnings, words.MaxReason, words.MaxLabels)
+}
+
+// fewest keeps the first n warnings and counts the others.
+func fewest(warnings []string, n int) []string {
+	if len(warnings) <= n {
+		return warnings
+	}
+	return append(warnings[:n:n], fmt.Sprintf("and %d more", len(warnings)-n))
+}
+
+func containsFold(values []string, s string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, s) })
 }

@@ -4,119 +4,85 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"sync"
-	"time"
 
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 )
 
-type description struct {
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	Qualified    string          `json:"qualified_name"`
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description"`
-	InputSchema  json.RawMessage `json:"input_schema"`
-	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-	Tags         []string        `json:"tags"`
-	Category     string          `json:"category"`
-	Server       serverAbout     `json:"server"`
-	CreatedAt    string          `json:"created_at,omitempty"`
-	Inexecutable string          `json:"not_executable,omitempty"` // the reason
-	Warnings     []string        `json:"warnings,omitempty"`
-	Examples     []index.Example `json:"examples,omitempty"`
-	Metrics      *toolMetrics    `json:"metrics,omitempty"`
-	Similar      []string        `json:"similar_tools,omitempty"`
+// A DescribeRequest asks for all about one tool.
+type DescribeRequest struct {
+	Name    string // qualified, an id, or bare where only one tool has it
+	Similar int    // most similar tools to name; 0 names none
 }
 
-type serverAbout struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+// A Description is all about one tool. The JSON is as its server sent it.
+type Description struct {
+	index.Hit
+	Input       json.RawMessage // schema; one that allows every object where the server's is none
+	Output      json.RawMessage // schema, nil for none
+	Annotations json.RawMessage // claims of the server, nil for none
+	About       string          // of the server
+	Metrics     index.Metrics
+	Similar     []index.Neighbor
 }
 
-// toolMetrics are a tool's executions; rate and time are absent before the
-// first.
-type toolMetrics struct {
-	Total       int64    `json:"total_executions"`
-	SuccessRate *float64 `json:"success_rate,omitempty"`
-	Average     *int64   `json:"avg_response_time_ms,omitempty"`
-}
-
-// similarInDescription is how many similar tools describe_tool names.
-const similarInDescription = 5
-
-func (g *Gateway) describeTool(ctx context.Context, raw json.RawMessage, _ caller) (*Answer, error) {
-	a := readArgs("describe_tool", raw, "tool_name", "include_examples", "include_metrics", "include_similar")
-	name := a.required("tool_name", `give a tool as search_tools names it, "server/tool" or its id`)
-	examples := a.flag("include_examples", true)
-	withMetrics := a.flag("include_metrics", false)
-	similar := a.flag("include_similar", false)
-	if err := a.failure(); err != nil {
-		return nil, err
-	}
-	hit, err := g.resolve("describe_tool", name)
+// Describe tells all about one tool.
+func (g *Gateway) Describe(ctx context.Context, v view.View, r DescribeRequest) (Description, error) {
+	hit, err := g.resolve(v, r.Name)
 	if err != nil {
-		return nil, err
+		return Description{}, err
 	}
-	out, err := g.describe(hit)
-	if err != nil {
-		return nil, err
-	}
-	if examples {
-		out.Examples = hit.Tool.Examples
-	}
-	if withMetrics {
-		out.Metrics = metricsOf(g.ix.Metrics(hit.ID))
-	}
-	if similar {
-		near, err := g.ix.Similar(ctx, hit.ID, index.Filter{Scope: g.opts.Scope}, similarInDescription)
-		if err != nil {
-			return nil, fmt.Errorf("describe_tool %s: similar tools: %w", out.Qualified, err)
-		}
-		for _, n := range near {
-			out.Similar = append(out.Similar, shownName(&n.Tool))
-		}
-	}
-	out.fit()
-	return newAnswer(out)
-}
-
-func (g *Gateway) describe(hit index.Hit) (*description, error) {
 	obj, err := g.object(hit)
 	if err != nil {
-		return nil, err
+		return Description{}, err
 	}
-	t := hit.Tool
-	tags := t.Tags
-	if tags == nil {
-		tags = []string{}
+	d := Description{
+		Hit: hit, Input: obj.input.JSON(), Output: obj.OutputSchema, Annotations: obj.Annotations,
+		About: g.serverDescription(hit.Tool.Server), Metrics: g.ix.Metrics(hit.ID),
 	}
-	return &description{
-		ID: hit.ID, Name: t.Name, Qualified: t.QualifiedName(), Title: t.Title, Description: t.Description,
-		InputSchema: obj.input, OutputSchema: obj.OutputSchema, Annotations: obj.Annotations,
-		Tags: tags, Category: hit.Category,
-		Server:    serverAbout{Name: t.Server, Description: g.serverDescription(t.Server)},
-		CreatedAt: timestamp(t.FirstSeen), Inexecutable: t.Inexecutable, Warnings: t.Warnings,
-	}, nil
+	if r.Similar > 0 {
+		d.Similar, err = g.similar(ctx, v, hit, r.Similar)
+	}
+	return d, err
 }
 
-func metricsOf(m index.Metrics) *toolMetrics {
-	out := &toolMetrics{Total: m.Total}
-	if m.Total > 0 {
-		rate := math.Round(float64(m.Total-m.Failed)/float64(m.Total)*1e4) / 1e4
-		average := (m.Time / time.Duration(m.Total)).Milliseconds()
-		out.SuccessRate, out.Average = &rate, &average
-	}
-	return out
+// A SimilarRequest asks for alternatives to one tool.
+type SimilarRequest struct {
+	Name  string // as in a DescribeRequest
+	Limit int    // most tools; 0 means DefaultSimilar
 }
 
-func timestamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
+// DefaultSimilar is how many similar tools are found for a request that does
+// not say.
+const DefaultSimilar = 5
+
+// A SimilarResult is the tools most like one, best first.
+type SimilarResult struct {
+	Reference index.Hit
+	Tools     []index.Neighbor
+}
+
+// Similar finds alternatives and neighbours of a tool.
+func (g *Gateway) Similar(ctx context.Context, v view.View, r SimilarRequest) (SimilarResult, error) {
+	hit, err := g.resolve(v, r.Name)
+	if err != nil {
+		return SimilarResult{}, err
 	}
-	return t.UTC().Format(time.RFC3339)
+	if r.Limit <= 0 {
+		r.Limit = DefaultSimilar
+	}
+	near, err := g.similar(ctx, v, hit, r.Limit)
+	return SimilarResult{Reference: hit, Tools: near}, err
+}
+
+func (g *Gateway) similar(ctx context.Context, v view.View, hit index.Hit, limit int) ([]index.Neighbor, error) {
+	near, err := g.ix.Similar(ctx, hit.ID, v.Over(index.Filter{}), limit)
+	if err != nil {
+		return nil, fmt.Errorf("%s: similar tools: %w", hit.Tool.QualifiedName(), err)
+	}
+	return near, nil
 }
 
 // aboutServers keeps the first sentences of what servers say about
@@ -132,7 +98,7 @@ func (a *aboutServers) set(server, text string) {
 	if a.said == nil {
 		a.said = map[string]string{}
 	}
-	a.said[server] = shortened(text, maxDescription)
+	a.said[server] = words.Shorten(text, words.MaxDescription)
 }
 
 // serverDescription is the operator's description of a server, else the

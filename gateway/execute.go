@@ -10,78 +10,106 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/tooldex/tooldex/gateway/arguments"
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 )
 
-// An execution is one call of execute_tool, resolved and checked.
-type execution struct {
-	hit       index.Hit
-	name      string // qualified
-	arguments json.RawMessage
-	timeout   time.Duration
-	untouched bool // include_metadata is false
-	retryable bool // may run twice, by annotations of a trusted server
+// An ExecuteRequest asks for one run of a tool.
+type ExecuteRequest struct {
+	Name      string          // as in a DescribeRequest
+	Arguments json.RawMessage // an object
+	Timeout   time.Duration   // 0 means the server's, else Options.Timeout
+	Client    Client
 }
 
-func (g *Gateway) executeTool(ctx context.Context, raw json.RawMessage, c caller) (*Answer, error) {
-	x, err := g.prepare(ctx, raw)
+// A Client is what a server is told of the client on whose behalf its tool
+// runs. The zero value is one that can nothing but call.
+type Client struct {
+	Meta           map[string]any  // _meta of the call
+	Elicitation    json.RawMessage // its elicitation capability; nil when it has none or speaks a protocol before StatelessEra
+	InputResponses json.RawMessage // of the call, nil for none
+	RequestState   json.RawMessage // of the call, nil for none
+	Progress       func(progress, total float64, message string)
+}
+
+// An Execution is one run of a tool.
+type Execution struct {
+	Tool   index.Hit
+	Took   time.Duration
+	Result Result
+	// Release makes room for other large results. It is called when this one
+	// has been written.
+	Release func()
+}
+
+// Execute runs one tool and returns its result. A tool's own failure is a
+// Result with IsError.
+func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (Execution, error) {
+	x, err := g.prepare(ctx, v, r)
 	if err != nil {
-		return nil, err
+		return Execution{}, err
 	}
 	if g.calls == nil {
-		return nil, &callError{
-			msg:  fmt.Sprintf("execute_tool %s: this gateway runs no servers", x.name),
-			hint: "start it with \"tooldex serve\", or use \"tooldex call\"",
+		return Execution{}, &Error{
+			Tool: x.name, Problem: "this gateway runs no servers",
+			Next: say("only \"tooldex serve\" and \"tooldex call\" start them"),
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
 	began := time.Now()
-	res, err := g.calls.Call(ctx, g.request(x, c))
+	sent, err := g.calls.Call(ctx, g.request(x, r))
 	took := time.Since(began)
 	if err != nil {
-		return nil, g.callFailed(ctx, x, res, err, took)
+		return Execution{}, g.callFailed(ctx, x, sent, err, took)
 	}
-	answer, err := mapResult(res, x, c, took)
+	res, err := readResult(sent.Raw)
 	if err != nil {
-		res.Release()
+		sent.Release()
 		g.finished(x, false, took, err)
-		return nil, &callError{
-			msg:  fmt.Sprintf("execute_tool %s: server %s: %v", x.name, x.hit.Tool.Server, err),
-			hint: "the server does not keep to the protocol; see its log",
+		return Execution{}, &Error{
+			Tool: x.name, Problem: fmt.Sprintf("server %s: %v", x.hit.Tool.Server, err),
+			Next: say("the server does not keep to the protocol; see its log"),
 		}
 	}
-	answer.release = res.Release
-	if !answer.needsInput {
-		g.finished(x, !answer.IsError, took, nil)
+	if res.NeedsInput {
+		if r.Client.Elicitation == nil || sent.Protocol < StatelessEra {
+			sent.Release()
+			return Execution{}, &Error{
+				Tool: x.name,
+				Problem: fmt.Sprintf("server %s asks for input from the user, which only a client on protocol %s with elicitation can give",
+					x.hit.Tool.Server, StatelessEra),
+				Next: say("give all the input in arguments, or use such a client"),
+			}
+		}
+	} else {
+		g.finished(x, !res.IsError, took, nil)
 	}
-	return answer, nil
+	return Execution{Tool: x.hit, Took: took, Result: res, Release: sent.Release}, nil
 }
 
-// prepare reads the arguments of execute_tool, finds the tool and checks its
-// arguments.
-func (g *Gateway) prepare(ctx context.Context, raw json.RawMessage) (*execution, error) {
-	a := readArgs("execute_tool", raw, "tool_name", "arguments", "options")
-	name := a.required("tool_name", `give a tool as search_tools names it, "server/tool" or its id`)
-	arguments := a.toolArguments()
-	options := a.nested("options", "timeout_ms", "include_metadata")
-	most := int(g.opts.MaxTimeout.Milliseconds())
-	ms := options.integer("timeout_ms", span{1, most, 0})
-	x := &execution{arguments: arguments, untouched: !options.flag("include_metadata", true)}
-	if err := a.failure(); err != nil {
-		return nil, a.misplaced(raw, err)
-	}
-	hit, err := g.resolve("execute_tool", name)
+// A prepared call is resolved and checked.
+type prepared struct {
+	hit       index.Hit
+	name      string // qualified
+	timeout   time.Duration
+	retryable bool // may run twice, by annotations of a trusted server
+}
+
+// prepare finds the tool and checks its arguments.
+func (g *Gateway) prepare(ctx context.Context, v view.View, r ExecuteRequest) (*prepared, error) {
+	hit, err := g.resolve(v, r.Name)
 	if err != nil {
 		return nil, err
 	}
-	x.hit, x.name = hit, shownName(&hit.Tool)
-	x.timeout = g.timeout(hit.Tool.Server, ms)
+	x := &prepared{hit: hit, name: words.ToolName(hit.Tool.Server, hit.Tool.Name), timeout: g.timeout(hit.Tool.Server, r.Timeout)}
 	if why := hit.Tool.Inexecutable; why != "" {
-		return nil, &callError{
-			msg:  fmt.Sprintf("execute_tool %s: it cannot be executed: %s", x.name, why),
-			hint: "get_similar_tools may know an alternative",
+		return nil, &Error{
+			Tool: x.name, Problem: "it cannot be executed: " + why,
+			Next: func(v Vocabulary) string { return v.Similar + " may know an alternative" },
 		}
 	}
 	obj, err := g.object(hit)
@@ -92,66 +120,60 @@ func (g *Gateway) prepare(ctx context.Context, raw json.RawMessage) (*execution,
 	if g.opts.SkipValidation {
 		return x, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.timeout)
-	defer cancel()
-	return x, g.check(ctx, x.name, obj, arguments)
+	return x, g.check(ctx, x, obj.input, r.Arguments)
 }
 
-func (g *Gateway) timeout(server string, ms int) time.Duration {
-	if ms > 0 {
-		return time.Duration(ms) * time.Millisecond
-	}
-	if own := g.opts.Servers[server].Timeout; own > 0 {
+func (g *Gateway) timeout(server string, asked time.Duration) time.Duration {
+	own := g.opts.Servers[server].Timeout
+	switch {
+	case asked > 0:
+		return min(asked, g.opts.MaxTimeout)
+	case own > 0:
 		return min(own, g.opts.MaxTimeout)
 	}
 	return g.opts.Timeout
 }
 
-// toolArguments reads the key "arguments": an object, or a string that parses
-// to one, as models send.
-func (a *args) toolArguments() json.RawMessage {
-	const hint = "give arguments as an object by the tool's input schema, {} when it takes none"
-	raw, ok := a.values["arguments"]
-	if !ok || jsonKind(raw) == "null" {
-		a.fail("arguments is missing", hint)
+// check reports how the arguments break the tool's schema.
+func (g *Gateway) check(ctx context.Context, x *prepared, schema *arguments.Schema, given json.RawMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+	defer cancel()
+	err := g.checker.Check(ctx, x.name, schema, given)
+	var wrong *arguments.Error
+	switch {
+	case err == nil:
 		return nil
-	}
-	switch jsonKind(raw) {
-	case "object":
-		return raw
-	case "string":
-		var s string
-		if json.Unmarshal(raw, &s) == nil && json.Valid([]byte(s)) && jsonKind([]byte(s)) == "object" {
-			return json.RawMessage(s)
+	case errors.As(err, &wrong):
+		return &Error{Tool: x.name, Problem: wrong.Problem, Next: say(wrong.Hint), Err: err}
+	case errors.Is(err, ErrShutdown):
+		return &Error{
+			Tool: x.name, Problem: fmt.Sprintf("cancelled as %v", ErrShutdown),
+			Next: say("the tool did not run; reconnect and call again"), Err: err,
+		}
+	case ctx.Err() != nil:
+		return &Error{
+			Tool: x.name, Problem: "the time was up before its arguments were checked",
+			Next: say("the tool did not run; call it again"), Err: err,
 		}
 	}
-	a.fail(fmt.Sprintf("arguments: expected an object, got %s %s", jsonKind(raw), excerpt(raw)), hint)
+	g.log.Debug("arguments not validated", "tool", x.name, "error", err)
 	return nil
 }
 
-// misplaced adds to an error about an unknown key that a tool's own arguments
-// belong one level down.
-func (a *args) misplaced(raw json.RawMessage, err error) error {
-	e, ok := err.(*callError)
-	if !ok || !strings.Contains(e.msg, "unknown argument") {
-		return err
-	}
-	return &callError{msg: e.msg, hint: e.hint + `; the tool's own arguments go inside "arguments"`}
-}
-
-func (g *Gateway) request(x *execution, c caller) upstream.Request {
+func (g *Gateway) request(x *prepared, r ExecuteRequest) upstream.Request {
+	c := r.Client
 	return upstream.Request{
-		Server: x.hit.Tool.Server, Tool: x.hit.Tool.Name, Arguments: x.arguments,
-		Meta: forwardedMeta(c.meta), Elicitation: c.elicitation,
-		InputResponses: c.responses, RequestState: c.state,
-		Idempotent: x.retryable, Retries: g.opts.Retries, Progress: c.progress,
+		Server: x.hit.Tool.Server, Tool: x.hit.Tool.Name, Arguments: r.Arguments,
+		Meta: forwardedMeta(c.Meta), Elicitation: c.Elicitation,
+		InputResponses: c.InputResponses, RequestState: c.RequestState,
+		Idempotent: x.retryable, Retries: g.opts.Retries, Progress: c.Progress,
 	}
 }
 
 // protocolPrefix begins the _meta keys that belong to one hop.
 const protocolPrefix = "io.modelcontextprotocol/"
 
-// forwardedMeta is a caller's _meta without what belongs to its hop.
+// forwardedMeta is a client's _meta without what belongs to its hop.
 func forwardedMeta(meta map[string]any) map[string]any {
 	var out map[string]any
 	for key, value := range meta {
@@ -167,22 +189,24 @@ func forwardedMeta(meta map[string]any) map[string]any {
 }
 
 // callFailed accounts for a call without a result and says why there is none.
-func (g *Gateway) callFailed(ctx context.Context, x *execution, res upstream.Result, err error, took time.Duration) error {
-	e := &callError{hint: "what it did until then may have taken effect"}
+func (g *Gateway) callFailed(ctx context.Context, x *prepared, res upstream.Result, err error, took time.Duration) error {
+	const mayHaveRun = "what it did until then may have taken effect"
+	e := &Error{Tool: x.name, Next: say(mayHaveRun), Err: err}
 	switch {
-	case errors.Is(context.Cause(ctx), errShutdown):
-		e.msg = fmt.Sprintf("execute_tool %s: cancelled as %v", x.name, errShutdown)
+	case errors.Is(context.Cause(ctx), ErrShutdown):
+		e.Problem = fmt.Sprintf("cancelled as %v", ErrShutdown)
 	case errors.Is(ctx.Err(), context.Canceled):
-		e.msg = fmt.Sprintf("execute_tool %s: cancelled by the caller", x.name)
+		e.Problem = "cancelled by the caller"
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && res.Sent && !errors.Is(err, upstream.ErrNoRoom):
 		g.finished(x, false, took, err)
-		e.msg = fmt.Sprintf("execute_tool %s: server %s gave no result within %d ms; the call was cancelled",
-			x.name, x.hit.Tool.Server, x.timeout.Milliseconds())
-		e.hint += fmt.Sprintf("; options.timeout_ms may be up to %d", g.opts.MaxTimeout.Milliseconds())
+		e.Problem = fmt.Sprintf("server %s gave no result within %d ms; the call was cancelled", x.hit.Tool.Server, x.timeout.Milliseconds())
+		e.Next = func(v Vocabulary) string {
+			return fmt.Sprintf("%s; %s may be up to %d ms", mayHaveRun, v.Timeout, g.opts.MaxTimeout.Milliseconds())
+		}
 	default:
 		g.finished(x, false, took, err)
-		e.msg = fmt.Sprintf("execute_tool %s: server %s: %v", x.name, x.hit.Tool.Server, causeOf(err))
-		e.hint = failureHint(x.hit.Tool.Server, res, err)
+		e.Problem = fmt.Sprintf("server %s: %v", x.hit.Tool.Server, causeOf(err))
+		e.Next = failureAdvice(x.hit.Tool.Server, res, err)
 	}
 	return e
 }
@@ -196,32 +220,38 @@ func causeOf(err error) error {
 	return err
 }
 
-// failureHint says what to do about a call without a result.
-func failureHint(server string, res upstream.Result, err error) string {
+// failureAdvice says what to do about a call without a result.
+func failureAdvice(server string, res upstream.Result, err error) Advice {
 	var answer *jsonrpc.Error
 	switch {
 	case errors.Is(err, upstream.ErrUnauthorized):
-		return fmt.Sprintf("the tool did not run: server %s refused our credentials; check its token or headers in the configuration", server)
+		return say(fmt.Sprintf("the tool did not run: server %s refused our credentials; check its token or headers in the configuration", server))
 	case errors.As(err, &answer):
-		return "the server refused the call with this error; describe_tool shows what the tool expects"
+		return func(v Vocabulary) string {
+			return "the server refused the call with this error; " + v.Describe + " shows what the tool expects"
+		}
 	case errors.Is(err, upstream.ErrTooLarge):
-		return "ask the tool for less at a time; it has run"
+		return say("ask the tool for less at a time; it has run")
 	case errors.Is(err, upstream.ErrNoRoom):
-		return "the tool has run; ask it for less at a time, or when other calls have ended"
+		return say("the tool has run; ask it for less at a time, or when other calls have ended")
 	case errors.Is(err, upstream.ErrQueueFull):
-		return "the tool did not run; call again when others have ended"
+		return say("the tool did not run; call again when others have ended")
 	case res.Sent:
-		return "the tool may have run; check before calling it again"
+		return say("the tool may have run; check before calling it again")
 	case errors.Is(err, upstream.ErrNotConnected):
-		return fmt.Sprintf("the tool did not run; %q says what keeps server %s away, get_similar_tools may know an alternative", "tooldex status", server)
+		return func(v Vocabulary) string {
+			return fmt.Sprintf("the tool did not run; %s says what keeps server %s away, %s may know an alternative", v.Status, server, v.Similar)
+		}
 	}
-	return "the tool did not run; try again later, or find another with get_similar_tools"
+	return func(v Vocabulary) string {
+		return "the tool did not run; try again later, or find another with " + v.Similar
+	}
 }
 
 // finished counts and logs one execution.
-func (g *Gateway) finished(x *execution, ok bool, took time.Duration, err error) {
+func (g *Gateway) finished(x *prepared, ok bool, took time.Duration, err error) {
 	g.ix.Record(x.hit.ID, ok, took)
-	g.metrics.toolCall(x.hit.Tool.Server, ok, took)
+	g.opts.Executed(x.hit.Tool.Server, ok, took)
 	log := g.log.Debug
 	if g.opts.LogCalls {
 		log = g.log.Info

@@ -1,37 +1,42 @@
-// Package gateway serves a catalog of tools to MCP clients through six
-// meta-tools: search_tools, list_tools, describe_tool, execute_tool,
-// get_tool_categories and get_similar_tools.
+// Package gateway is what a caller can do with the tools of many servers:
+// search, list, describe and execute them, count their categories and find
+// similar ones.
 //
-// A [Gateway] joins an [index.Index], which finds tools, to a [Caller], which
-// runs them. [Gateway.Call] answers one meta-tool call in process;
-// [Gateway.Server], [Gateway.Handler], [Gateway.Serve] and
-// [Gateway.ServeStdio] put the same answers on the wire for both eras of the
-// protocol (handshake up to 2025-11-25, stateless from 2026-07-28).
-// [Gateway.Sync] is the other direction: it stores what an upstream listed.
+// A [Gateway] joins an [Index], which finds tools, to a [Caller], which runs
+// them. Each operation is a method that takes a [view.View], which is what the
+// caller sees of the catalog, and a request, and returns typed values. What
+// the view hides is answered exactly as what does not exist. A failure that
+// concerns the caller is an [Error]: what is wrong with which thing, and what
+// to do next, in the caller's own [Vocabulary]. [Gateway.Sync] is the other
+// direction: it stores what a server listed.
 //
-// Whatever goes wrong in a meta-tool is a result with isError and one JSON
-// object {"error", "hint"}; protocol errors are for malformed requests only.
-// What the scope hides is answered exactly as what does not exist.
+// The packages around it, each of which imports only those after it: serve
+// puts surfaces on the wire, in both eras of MCP; surface turns the arguments
+// of meta-tools into operations and results into JSON; this package; view;
+// arguments checks arguments; upstream keeps connections to servers.
 //
-// Limits: the surface is fixed for the life of a Gateway; the upstreams'
-// prompts and resources are not served; a caller's inputResponses and _meta
-// go upstream through the SDK's types, so integers there beyond 2^53 round.
+// Limits: prompts and resources of servers are not served.
 package gateway
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/tooldex/tooldex/gateway/arguments"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 )
+
+// StatelessEra is the first protocol version without a handshake. Versions
+// are dates and compare as text.
+const StatelessEra = "2026-07-28"
+
+// ErrShutdown is the cause with which the contexts of operations end when the
+// process does.
+var ErrShutdown = errors.New("the gateway is shutting down")
 
 // A Caller runs one tool on its server. Its error means that there is no
 // result; a tool's own failure is a result with isError. Call honours ctx's
@@ -40,100 +45,85 @@ type Caller interface {
 	Call(ctx context.Context, r upstream.Request) (upstream.Result, error)
 }
 
-var _ Caller = (*upstream.Set)(nil)
+// An Index holds the catalog. [index.Index] is one.
+type Index interface {
+	Finder
+	Catalog
+	Counter
+}
+
+// A Finder ranks tools.
+type Finder interface {
+	Search(ctx context.Context, q index.Query) (*index.Results, error)
+	Similar(ctx context.Context, id string, f index.Filter, limit int) ([]index.Neighbor, error)
+}
+
+// A Catalog reads and replaces the tools of servers.
+type Catalog interface {
+	Names
+	Lister
+	Replace(ctx context.Context, server string, tools []index.Tool) (index.Diff, error)
+}
+
+// Names finds tools by name among those that scope allows.
+type Names interface {
+	Resolve(name string, scope func(*index.Tool) bool) []index.Hit
+	Suggest(name string, scope func(*index.Tool) bool, n int) []index.Hit
+}
+
+// A Lister reads tools in order, their labels, and what servers sent.
+type Lister interface {
+	List(l index.Listing) (hits []index.Hit, total int)
+	Categories(f index.Filter) (categories, tags, servers []index.CategoryCount, total int)
+	Raw(id string) (json.RawMessage, error)
+}
+
+// A Counter counts the executions of tools.
+type Counter interface {
+	Record(id string, ok bool, took time.Duration)
+	Metrics(id string) index.Metrics
+}
+
+var (
+	_ Index  = (*index.Index)(nil)
+	_ Caller = (*upstream.Set)(nil)
+)
 
 // Options configure New. The zero value works.
 type Options struct {
-	Name    string // the server's name for clients; "" means "tooldex"
-	Version string // of this program; "" means "dev"
-
-	DefaultLimit int // rows of search_tools without a limit; 0 means 10
-	MaxLimit     int // most rows of search_tools; 0 means 50
-
-	Timeout        time.Duration // of a call without timeout_ms; 0 means 30 s
-	MaxTimeout     time.Duration // most that timeout_ms may ask for; 0 means 300 s
+	Timeout        time.Duration // of a call that asks for none; 0 means 30 s
+	MaxTimeout     time.Duration // most that a call may ask for; 0 means 300 s
 	Retries        int           // repeats of a call that allows them; 0 means none
 	SkipValidation bool          // do not check arguments against the tool's schema
 
-	// Off names meta-tools that answer only that they are turned off, with
-	// the setting that says so. They stay listed: the surface is constant.
-	Off map[string]string
+	Servers map[string]Server // what the operator says of each server, by name
 
-	MaxSessions int // most sessions over HTTP that clients keep open; 0 means 1,000
-
-	MetricsInSearch bool // add each tool's metrics to the rows of search_tools
-	LogCalls        bool // log every execution at level info, else debug
-
-	Servers map[string]Server        // what the operator says of each server, by name
-	Scope   func(*index.Tool) bool   // the tools that callers may see; nil allows all
-	Status  func() []upstream.Status // for /metrics and /readyz; nil means no upstreams
-	Hosts   []string                 // Host names accepted beside the loopback ones
-	Logger  *slog.Logger             // nil discards
+	LogCalls bool         // log every execution at level info, else debug
+	Logger   *slog.Logger // nil discards
+	// Executed is called after each execution; nil is not called.
+	Executed func(server string, ok bool, took time.Duration)
 }
 
-// A Gateway answers the meta-tools. Its methods are safe for concurrent use.
+// A Gateway does what callers ask for. Its methods are safe for concurrent
+// use.
 type Gateway struct {
-	ix      *index.Index
+	ix      Index
 	calls   Caller
 	opts    Options
 	log     *slog.Logger
-	tools   map[string]metaTool
-	server  *mcp.Server
 	objects *objectCache
-	heavy   lane // for checks of arguments that take long
-	metrics *metrics
+	checker *arguments.Checker
 	about   aboutServers
-
-	aborted context.Context // done when calls under way must end
-	abort   context.CancelCauseFunc
-
-	underWay turnstile // calls of meta-tools
-	posts    turnstile // HTTP requests that carry them
-	bodies   *bodies
-	sessions *sessions
 }
 
-// A metaTool answers the calls of one meta-tool.
-type metaTool func(ctx context.Context, args json.RawMessage, c caller) (*Answer, error)
-
-// New returns a gateway over ix. A nil calls makes every execute_tool an
-// error; everything else works.
-func New(ix *index.Index, calls Caller, o Options) *Gateway {
+// New returns a gateway over ix. With a nil calls every Execute is an error;
+// everything else works.
+func New(ix Index, calls Caller, o Options) *Gateway {
 	o = o.withDefaults()
-	g := &Gateway{
-		ix: ix, calls: calls, opts: o, log: o.Logger,
-		objects: newObjectCache(), heavy: make(lane, 1), sessions: newSessions(o.MaxSessions), bodies: newBodies(),
-	}
-	g.aborted, g.abort = context.WithCancelCause(context.Background())
-	g.metrics = newMetrics(ix, o.Status)
-	g.tools = map[string]metaTool{
-		"search_tools":        g.searchTools,
-		"list_tools":          g.listTools,
-		"describe_tool":       g.describeTool,
-		"execute_tool":        g.executeTool,
-		"get_tool_categories": g.toolCategories,
-		"get_similar_tools":   g.similarTools,
-	}
-	g.server = g.newServer()
-	return g
+	return &Gateway{ix: ix, calls: calls, opts: o, log: o.Logger, objects: newObjectCache(), checker: arguments.NewChecker()}
 }
 
 func (o Options) withDefaults() Options {
-	if o.Name == "" {
-		o.Name = "tooldex"
-	}
-	if o.Version == "" {
-		o.Version = "dev"
-	}
-	if o.MaxLimit <= 0 {
-		o.MaxLimit = 50
-	}
-	if o.DefaultLimit <= 0 {
-		o.DefaultLimit = min(10, o.MaxLimit)
-	}
-	if o.MaxSessions <= 0 {
-		o.MaxSessions = maxSessions
-	}
 	if o.MaxTimeout <= 0 {
 		o.MaxTimeout = 300 * time.Second
 	}
@@ -143,82 +133,13 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Executed == nil {
+		o.Executed = func(string, bool, time.Duration) {}
+	}
 	return o
 }
 
-// Server is the MCP server that offers the meta-tools.
-func (g *Gateway) Server() *mcp.Server { return g.server }
-
-// Call answers one call of a meta-tool exactly as the MCP server does for a
-// client of the newest protocol without elicitation. Whatever goes wrong is
-// an Answer with IsError.
-func (g *Gateway) Call(ctx context.Context, tool string, args json.RawMessage) *Answer {
-	answer := g.call(ctx, tool, args, caller{protocol: statelessEra})
-	answer.done()
-	return answer
-}
-
-func (g *Gateway) call(ctx context.Context, tool string, args json.RawMessage, c caller) *Answer {
-	if !g.underWay.enter() {
-		return errorAnswer(&callError{
-			msg:  tool + ": this gateway is shutting down and takes no further calls",
-			hint: "reconnect and call again",
-		})
-	}
-	defer g.underWay.leave()
-	memory.enter()
-	defer memory.leave()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(g.aborted, func() { cancel(context.Cause(g.aborted)) })()
-	began := time.Now()
-	answer, err := g.answer(ctx, tool, args, c)
-	if err != nil {
-		answer = errorAnswer(g.told(tool, err))
-	}
-	g.metrics.metaCall(tool, answer.IsError, time.Since(began))
-	return answer
-}
-
-// told is err as callers are told it. Failures that are none of the caller's
-// are logged too.
-func (g *Gateway) told(tool string, err error) *callError {
-	var e *callError
-	if errors.As(err, &e) {
-		return e
-	}
-	g.log.Error("meta-tool failed", "meta_tool", tool, "error", err)
-	return &callError{
-		msg:  tool + ": " + strings.TrimPrefix(err.Error(), tool+": "),
-		hint: "this is a failure of the gateway; \"tooldex doctor\" looks for its cause",
-	}
-}
-
-func (g *Gateway) answer(ctx context.Context, tool string, args json.RawMessage, c caller) (*Answer, error) {
-	run, ok := g.tools[tool]
-	if !ok {
-		names := metaToolNames()
-		return nil, &callError{
-			msg:  fmt.Sprintf("unknown meta-tool %q%s", excerptText(tool), didYouMean(tool, names)),
-			hint: "the meta-tools are " + join(names),
-		}
-	}
-	if setting, off := g.opts.Off[tool]; off {
-		return nil, &callError{msg: tool + ": the operator turned it off (" + setting + ")", hint: "use search_tools or list_tools"}
-	}
-	return run(ctx, args, c)
-}
-
-var errShutdown = errors.New("the gateway is shutting down")
-
-// Drain refuses calls from now on and returns when those under way have
-// ended. When ctx ends first they are cancelled, and Drain returns ctx's
-// error once they have ended.
-func (g *Gateway) Drain(ctx context.Context) error {
-	if err := g.underWay.drain(ctx); err != nil {
-		g.abort(errShutdown)
-		<-g.underWay.shut()
-		return fmt.Errorf("drain calls under way: %w", err)
-	}
-	return nil
+// Timeouts are how long a call may take that does not say, and at most.
+func (g *Gateway) Timeouts() (otherwise, most time.Duration) {
+	return g.opts.Timeout, g.opts.MaxTimeout
 }

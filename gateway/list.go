@@ -2,64 +2,74 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"math"
 
+	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/index"
 )
 
-type listAnswer struct {
-	Tools      []row      `json:"tools"`
-	Pagination pagination `json:"pagination"`
-	Hint       string     `json:"hint,omitempty"`
+// A ListRequest asks for one page of the catalog.
+type ListRequest struct {
+	Filter     index.Filter  // its Scope is the view's
+	Sort       index.SortKey // "" means by name
+	Descending bool
+	Page, Size int  // from 1; 0 mean the first and DefaultPageSize
+	Schemas    bool // with the tools' schemas
+	Metrics    bool // with the tools' executions
 }
 
-type pagination struct {
-	Page        int  `json:"page"`
-	PageSize    int  `json:"page_size"`
-	TotalItems  int  `json:"total_items"`
-	TotalPages  int  `json:"total_pages"`
-	HasNext     bool `json:"has_next"`
-	HasPrevious bool `json:"has_previous"`
+// DefaultPageSize is how many tools a page has that does not say.
+const DefaultPageSize = 20
+
+// A ListResult is one page.
+type ListResult struct {
+	Tools        []Tool
+	Page, Size   int
+	Total, Pages int    // tools and pages that there are
+	Next         Advice // what to do when there are none; nil for none
 }
 
-func (g *Gateway) listTools(_ context.Context, raw json.RawMessage, _ caller) (*Answer, error) {
-	a := readArgs("list_tools", raw, "page", "page_size", "sort_by", "sort_order", "filters", "include_schemas")
-	page := a.integer("page", span{1, math.MaxInt32, 1})
-	size := a.integer("page_size", span{1, 100, 20})
-	sort := index.SortKey(a.oneOf("sort_by", "name", "created_at", "execution_count", "success_rate", "category"))
-	descending := a.oneOf("sort_order", "asc", "desc") == "desc"
-	schemas := a.flag("include_schemas", false)
-	f := g.readFilters(a)
-	if f.minScore != nil {
-		a.fail("filters.min_score does not apply: a list has no scores", "drop it, or use search_tools with a query")
-	}
-	if err := a.failure(); err != nil {
-		return nil, err
+// List pages through the tools, sorted and filtered.
+func (g *Gateway) List(_ context.Context, v view.View, r ListRequest) (ListResult, error) {
+	page, size := max(r.Page, 1), r.Size
+	if size <= 0 {
+		size = DefaultPageSize
 	}
 	hits, total := g.ix.List(index.Listing{
-		Filter: f.Filter, Sort: sort, Descending: descending, Offset: (page - 1) * size, Limit: size,
+		Filter: v.Over(r.Filter), Sort: r.Sort, Descending: r.Descending, Offset: (page - 1) * size, Limit: size,
 	})
-	pages := (total + size - 1) / size
-	if page > max(pages, 1) {
-		return nil, &callError{
-			msg:  fmt.Sprintf("list_tools: page %d is beyond the end", page),
-			hint: fmt.Sprintf("the last page is %d (%d tools, page_size %d)", max(pages, 1), total, size),
+	res := ListResult{Page: page, Size: size, Total: total, Pages: (total + size - 1) / size}
+	if last := max(res.Pages, 1); page > last {
+		return res, &Error{
+			Problem: fmt.Sprintf("page %d is beyond the end", page),
+			Next:    say(fmt.Sprintf("the last page is %d (%d tools, %d a page)", last, total, size)),
 		}
 	}
-	rows, err := g.rows(hits, rowOptions{
-		schemas: schemas, created: sort == index.ByCreatedAt,
-		metrics: sort == index.ByExecutionCount || sort == index.BySuccessRate,
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := listAnswer{Tools: rows, Pagination: pagination{
-		Page: page, PageSize: size, TotalItems: total, TotalPages: pages, HasNext: page < pages, HasPrevious: page > 1,
-	}}
 	if total == 0 {
-		out.Hint = g.emptyHint(f)
+		res.Next = g.emptyAdvice(v, r.Filter)
 	}
-	return newAnswer(out)
+	var err error
+	res.Tools, err = g.tools(hits, r.Schemas, r.Metrics)
+	return res, err
+}
+
+// A CategoriesRequest asks what kinds of tools there are.
+type CategoriesRequest struct{ Filter index.Filter }
+
+// A CategoriesResult counts the tools of each category, tag and server, the
+// most frequent first.
+type CategoriesResult struct {
+	Categories, Tags []index.CategoryCount
+	Servers          []index.CategoryCount // with descriptions
+	Total            int                   // tools
+}
+
+// Categories says what kinds of tools there are, with counts.
+func (g *Gateway) Categories(_ context.Context, v view.View, r CategoriesRequest) (CategoriesResult, error) {
+	var res CategoriesResult
+	res.Categories, res.Tags, res.Servers, res.Total = g.ix.Categories(v.Over(r.Filter))
+	for i := range res.Servers {
+		res.Servers[i].Description = g.serverDescription(res.Servers[i].Name)
+	}
+	return res, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/tooldex/tooldex/gateway/arguments"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -27,10 +28,7 @@ type toolObject struct {
 	raw json.RawMessage // what the other fields were read from
 	// input is the verbatim schema, or one that allows any object where the
 	// upstream's is missing or no object.
-	input  json.RawMessage
-	faults []index.SchemaFault // of input
-	// schema compiles input, once.
-	schema func() (*compiledSchema, error)
+	input  *arguments.Schema
 	weight int // as counted in the cache; guarded by its mu
 }
 
@@ -99,28 +97,12 @@ func (g *Gateway) object(hit index.Hit) (*toolObject, error) {
 	if obj, ok := g.objects.get(hit.ID, raw); ok {
 		return obj, nil
 	}
-	obj, err := readObject(raw)
-	if err != nil {
+	obj := &toolObject{raw: raw}
+	if err := json.Unmarshal(raw, obj); err != nil {
 		return nil, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
 	}
-	obj.schema = sync.OnceValues(func() (*compiledSchema, error) {
-		s, err := compile(obj.input, obj.faults)
-		if err == nil {
-			g.objects.grow(hit.ID, obj, s.weight)
-		}
-		return s, err
-	})
+	obj.input = arguments.NewSchema(index.InputSchema(raw), func(bytes int) { g.objects.grow(hit.ID, obj, bytes) })
 	g.objects.add(hit.ID, obj)
-	return obj, nil
-}
-
-func readObject(raw json.RawMessage) (*toolObject, error) {
-	schema := index.InputSchema(raw)
-	obj := &toolObject{raw: raw, input: schema.JSON, faults: schema.Faults}
-	if err := json.Unmarshal(raw, obj); err != nil {
-		return nil, err
-	}
-	obj.schema = sync.OnceValues(func() (*compiledSchema, error) { return compile(obj.input, obj.faults) })
 	return obj, nil
 }
 

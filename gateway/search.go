@@ -5,162 +5,187 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 )
 
-// A row is one tool in the answers of search_tools and list_tools.
-type row struct {
-	ID            string          `json:"id"`
-	Name          string          `json:"name"`
-	QualifiedName string          `json:"qualified_name"`
-	Description   string          `json:"description"`
-	Score         *float64        `json:"score,omitempty"`
-	Tags          []string        `json:"tags,omitempty"`
-	Server        string          `json:"server"`
-	Category      string          `json:"category,omitempty"`
-	CreatedAt     string          `json:"created_at,omitempty"`
-	Metrics       *toolMetrics    `json:"metrics,omitempty"`
-	Inexecutable  string          `json:"not_executable,omitempty"`
-	InputSchema   json.RawMessage `json:"input_schema,omitempty"`
-	OutputSchema  json.RawMessage `json:"output_schema,omitempty"`
-
-	SchemasOmitted string `json:"schemas_omitted,omitempty"` // why they are
+// A SearchRequest asks for the tools that serve a need.
+type SearchRequest struct {
+	Text     string       // what the tool must do; "" selects by the filter alone
+	Mode     index.Mode   // "" means hybrid
+	Filter   index.Filter // its Scope is the view's
+	MinScore *float64     // cuts rows that score less; nil cuts none
+	Limit    int          // most tools; 0 means DefaultLimit
+	Schemas  bool         // with the tools' schemas
+	Metrics  bool         // with the tools' executions
 }
 
-// maxDescription is the length of a row's description in characters.
-const maxDescription = 300
+// DefaultLimit is how many tools a search finds that does not say.
+const DefaultLimit = 10
 
-type searchAnswer struct {
-	Tools    []row          `json:"tools"`
-	Total    int            `json:"total_matches"`
-	Metadata searchMetadata `json:"search_metadata"`
-	Hint     string         `json:"hint,omitempty"`
+// A Tool is one of the tools found or listed.
+type Tool struct {
+	index.Hit
+	Input, Output json.RawMessage // schemas, where asked for
+	Metrics       index.Metrics   // where asked for
 }
 
-type searchMetadata struct {
-	Model      string `json:"query_embedding_model,omitempty"`
-	SearchType string `json:"search_type"`
-	Requested  string `json:"requested,omitempty"`
-	Degraded   bool   `json:"degraded,omitempty"`
-	Reason     string `json:"reason,omitempty"`
-	LowerBound bool   `json:"total_is_lower_bound,omitempty"`
-	Confidence string `json:"confidence,omitempty"`
-	WeakMatch  bool   `json:"weak_match,omitempty"`
+// A SearchResult is the tools found, best first, and how.
+type SearchResult struct {
+	index.Results // Hits are those of Tools
+	Tools         []Tool
+	Next          Advice // what to do when nothing fits; nil for none
 }
 
-func (g *Gateway) searchTools(ctx context.Context, raw json.RawMessage, _ caller) (*Answer, error) {
-	a := readArgs("search_tools", raw, "query", "filters", "limit", "include_schemas", "search_type")
-	text := strings.TrimSpace(a.text("query"))
-	f := g.readFilters(a)
-	limit := a.integer("limit", span{1, g.opts.MaxLimit, g.opts.DefaultLimit})
-	schemas := a.flag("include_schemas", false)
-	mode := index.Mode(a.oneOf("search_type", "semantic", "keyword", "hybrid"))
-	if text == "" && !f.given {
-		a.fail("query is missing and no filter is given",
-			"say in query what the tool must do; to browse use list_tools or get_tool_categories")
+// Search finds tools by what they do, or by a filter alone.
+func (g *Gateway) Search(ctx context.Context, v view.View, r SearchRequest) (SearchResult, error) {
+	r.Text = strings.TrimSpace(r.Text)
+	if r.Limit <= 0 {
+		r.Limit = DefaultLimit
 	}
-	if text == "" && f.minScore != nil {
-		a.fail("filters.min_score needs a query: without one nothing has a score", "add a query or drop min_score")
+	if err := r.check(); err != nil {
+		return SearchResult{}, err
 	}
-	if err := a.failure(); err != nil {
-		return nil, err
-	}
-	res, err := g.ix.Search(ctx, index.Query{Text: text, Mode: mode, Filter: f.Filter, Limit: limit, MinScore: f.minScore})
+	res, err := g.ix.Search(ctx, index.Query{
+		Text: r.Text, Mode: r.Mode, Filter: v.Over(r.Filter), Limit: r.Limit, MinScore: r.MinScore,
+	})
 	if err != nil {
-		return nil, searchError(err)
+		return SearchResult{}, searchError(err)
 	}
-	out := searchAnswer{Total: res.Total, Metadata: metadataOf(res, text)}
-	if out.Tools, err = g.rows(res.Hits, rowOptions{scores: text != "", schemas: schemas, metrics: g.opts.MetricsInSearch}); err != nil {
-		return nil, err
+	tools, err := g.tools(res.Hits, r.Schemas, r.Metrics)
+	return SearchResult{Results: *res, Tools: tools, Next: g.searchAdvice(v, res, r)}, err
+}
+
+func (r *SearchRequest) check() error {
+	if r.Text == "" && !restricts(r.Filter) {
+		return &Error{
+			Problem: "query is missing and no filter is given",
+			Next: func(v Vocabulary) string {
+				return "say in query what the tool must do; to browse use " + v.List + " or " + v.Categories
+			},
+		}
 	}
-	out.Hint = g.searchHint(res, f, text)
-	return newAnswer(out)
+	if r.Text == "" && r.MinScore != nil {
+		return &Error{
+			Problem: "a least score needs a query: without one nothing has a score",
+			Next:    func(v Vocabulary) string { return "add a query or drop " + v.MinScore },
+		}
+	}
+	return nil
+}
+
+func restricts(f index.Filter) bool {
+	return len(f.Tags)+len(f.ExcludeTags)+len(f.Servers)+len(f.Categories)+len(f.Visibility)+len(f.Teams) > 0 ||
+		f.Integration != "" || f.NamePattern != nil || f.DescriptionContains != "" || f.HasExamples
 }
 
 func searchError(err error) error {
-	e := &callError{
-		msg:  "search_tools: " + strings.TrimPrefix(err.Error(), "search: "),
-		hint: "try search_type \"hybrid\", which answers by keywords when vectors are missing",
+	return &Error{
+		Problem: strings.TrimPrefix(err.Error(), "search: "),
+		Next: func(v Vocabulary) string {
+			if errors.Is(err, index.ErrUnknownWords) {
+				return "use other words, in English if you can; " + v.SearchType + ` "keyword" finds tools that are described in these`
+			}
+			return "try " + v.SearchType + ` "hybrid", which answers by keywords when vectors are missing`
+		},
+		Err: err,
 	}
-	if errors.Is(err, index.ErrUnknownWords) {
-		e.hint = "use other words, in English if you can; search_type \"keyword\" finds tools that are described in these"
-	}
-	return e
 }
 
-func metadataOf(res *index.Results, text string) searchMetadata {
-	if text == "" {
-		return searchMetadata{SearchType: "filters"}
-	}
-	m := searchMetadata{
-		Model: res.Model, SearchType: string(res.Mode), LowerBound: res.TotalIsLowerBound,
-		Degraded: res.Degraded, Reason: cut(res.Reason, maxReason),
-	}
-	if res.Degraded {
-		m.Requested = string(res.Requested)
-	}
-	if res.Calibrated {
-		m.Confidence, m.WeakMatch = res.Confidence, res.WeakMatch
-	}
-	return m
-}
-
-func (g *Gateway) searchHint(res *index.Results, f filters, text string) string {
+// searchAdvice says what to do when nothing was found, or probably nothing
+// that fits.
+func (g *Gateway) searchAdvice(v view.View, res *index.Results, r SearchRequest) Advice {
 	switch {
 	case res.Allowed == 0:
-		return g.emptyHint(f)
-	case len(res.Hits) == 0 && f.minScore != nil && res.Best > 0:
-		return fmt.Sprintf("no tool reaches min_score %g; the best score is %.4f", *f.minScore, res.Best)
+		return g.emptyAdvice(v, r.Filter)
+	case len(res.Hits) == 0 && r.MinScore != nil && res.Best > 0:
+		return func(v Vocabulary) string {
+			return fmt.Sprintf("no tool reaches %s %g; the best score is %.4f", v.MinScore, *r.MinScore, res.Best)
+		}
 	case len(res.Hits) == 0 && res.UnknownWords:
-		return "neither the tools nor the embedding model know a word of the query; use other words, in English if you can, or see get_tool_categories"
+		return func(v Vocabulary) string {
+			return "neither the tools nor the embedding model know a word of the query; use other words, in English if you can, or see " + v.Categories
+		}
 	case len(res.Hits) == 0 && res.Requested == index.Hybrid:
-		return "no tool shares a word with the query; rephrase it, or see get_tool_categories"
+		return func(v Vocabulary) string {
+			return "no tool shares a word with the query; rephrase it, or see " + v.Categories
+		}
 	case len(res.Hits) == 0:
-		return "no tool shares a word with the query; rephrase it, or use search_type \"hybrid\""
-	case res.WeakMatch && res.Calibrated && text != "":
-		return "probably none of these fits; rephrase the query, or see get_tool_categories"
+		return func(v Vocabulary) string {
+			return "no tool shares a word with the query; rephrase it, or use " + v.SearchType + ` "hybrid"`
+		}
+	case res.WeakMatch && res.Calibrated && r.Text != "":
+		return func(v Vocabulary) string {
+			return "probably none of these fits; rephrase the query, or see " + v.Categories
+		}
 	}
-	return ""
+	return nil
 }
 
-type rowOptions struct{ scores, schemas, metrics, created bool }
+// maxUnknown is how many filter values a piece of advice names.
+const maxUnknown = 5
 
-func (g *Gateway) rows(hits []index.Hit, o rowOptions) ([]row, error) {
-	rows := make([]row, 0, len(hits))
-	schemaBytes := maxSchemaBytes // left for the schemas
-	for _, h := range hits {
-		r := row{
-			ID: h.ID, Name: cut(h.Tool.Name, maxShownName), QualifiedName: shownName(&h.Tool),
-			Description: shortened(h.Tool.Description, maxDescription),
-			Tags:        cutAll(h.Tool.Tags, maxLabel, 2*maxLabels), Server: cut(h.Tool.Server, maxShownServer),
-			Category: cut(h.Category, maxLabel), Inexecutable: cut(h.Tool.Inexecutable, maxReason),
-		}
-		if o.scores {
-			score := math.Round(h.Score*1e4) / 1e4
-			r.Score = &score
-		}
-		if o.metrics {
-			r.Metrics = metricsOf(g.ix.Metrics(h.ID))
-		}
-		if o.created {
-			r.CreatedAt = timestamp(h.Tool.FirstSeen)
-		}
-		if o.schemas {
-			obj, err := g.object(h)
-			if err != nil {
-				return nil, err
-			}
-			if size := len(obj.input) + len(obj.OutputSchema); size <= schemaBytes {
-				r.InputSchema, r.OutputSchema = obj.input, obj.OutputSchema
-				schemaBytes -= size
-			} else {
-				r.SchemasOmitted = fmt.Sprintf("%d KB, too much for this reply; describe_tool shows them", (size+1023)>>10)
-			}
-		}
-		rows = append(rows, r)
+// emptyAdvice says why a filter leaves nothing over, naming values that no
+// tool of the view has. Hidden and absent values read the same.
+func (g *Gateway) emptyAdvice(v view.View, f index.Filter) Advice {
+	categories, tags, servers, total := g.ix.Categories(v.Over(index.Filter{}))
+	if total == 0 {
+		return say("there are no tools yet; servers may still be starting")
 	}
-	return rows, nil
+	var unknown []string
+	more := 0 // unknown ones that are not named
+	for _, group := range []struct {
+		what   string
+		given  []string
+		counts []index.CategoryCount
+	}{{"server", f.Servers, servers}, {"tag", f.Tags, tags}, {"category", f.Categories, categories}} {
+		names := make([]string, len(group.counts))
+		known := map[string]bool{}
+		for i, c := range group.counts {
+			names[i] = c.Name
+			known[strings.ToLower(c.Name)] = true
+		}
+		for _, value := range group.given {
+			switch {
+			case known[strings.ToLower(value)] || containsFold(names, value):
+			case len(unknown) < maxUnknown:
+				near := strings.TrimSuffix(words.DidYouMean(value, names), "?")
+				unknown = append(unknown, fmt.Sprintf("no tool has %s %q%s", group.what, words.Cut(value, words.MaxLabel), near))
+			default:
+				more++
+			}
+		}
+	}
+	if len(unknown) == 0 {
+		return say("no tool passes all of the filters; drop one of them")
+	}
+	if more > 0 {
+		unknown = append(unknown, fmt.Sprintf("nor %d more values", more))
+	}
+	return func(v Vocabulary) string {
+		return strings.Join(unknown, "; ") + "; " + v.Labels + " lists what there is"
+	}
+}
+
+// tools are the hits with what was asked for beside.
+func (g *Gateway) tools(hits []index.Hit, schemas, metrics bool) ([]Tool, error) {
+	tools := make([]Tool, len(hits))
+	for i, h := range hits {
+		tools[i].Hit = h
+		if metrics {
+			tools[i].Metrics = g.ix.Metrics(h.ID)
+		}
+		if !schemas {
+			continue
+		}
+		obj, err := g.object(h)
+		if err != nil {
+			return nil, err
+		}
+		tools[i].Input, tools[i].Output = obj.input.JSON(), obj.OutputSchema
+	}
+	return tools, nil
 }

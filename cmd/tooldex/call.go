@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/internal/app"
 )
 
@@ -78,13 +78,13 @@ func (a *cli) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFl
 	if err != nil {
 		return err
 	}
-	var answer *gateway.Answer
+	var answer *surface.Answer
 	err = e.Run(cmd.Context(), func(ctx context.Context) error {
 		// The tool's time begins when its server is there: a start may download.
 		if err := e.Connect(ctx, server); err != nil {
 			return hint(err, "see \"tooldex doctor --server %s\"", server)
 		}
-		answer = e.Gateway.Call(ctx, "execute_tool", arguments)
+		answer = e.Server.Call(ctx, "execute_tool", arguments)
 		return nil
 	})
 	if err = errors.Join(err, e.Close()); err != nil {
@@ -177,7 +177,7 @@ func pairArguments(cmd *cobra.Command, e *app.Engine, id string, pairs []string)
 }
 
 // showResult prints what execute_tool answered.
-func (a *cli) showResult(answer *gateway.Answer, raw bool) error {
+func (a *cli) showResult(answer *surface.Answer, raw bool) error {
 	whole, err := answer.MarshalJSON()
 	if err != nil {
 		return err

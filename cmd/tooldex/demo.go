@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/sample"
@@ -259,7 +259,7 @@ func (a *cli) demoExecute(ctx context.Context, e *app.Engine, tool, args string)
 	if err != nil {
 		return err
 	}
-	answer := e.Gateway.Call(ctx, "execute_tool", arguments)
+	answer := e.Server.Call(ctx, "execute_tool", arguments)
 	a.hang("   call   ", tool+" "+args)
 	a.hang("   answer ", string(answer.JSON))
 	return nil
@@ -279,6 +279,6 @@ func (a *cli) demoServe(ctx context.Context, e *app.Engine, addr string) error {
 	a.say("   Claude Code:  claude mcp add --transport http tooldex %s", url)
 	a.say("   Cursor:       {\"mcpServers\": {\"tooldex\": {\"url\": %q}}}", url)
 	a.say("   your servers: tooldex import --write, then tooldex serve")
-	gateway.TuneGC()
-	return e.Gateway.Serve(ctx, ln)
+	serve.TuneGC()
+	return e.Server.Serve(ctx, ln)
 }

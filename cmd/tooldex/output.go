@@ -15,7 +15,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"golang.org/x/term"
 
-	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/internal/app"
 )
 
@@ -164,11 +164,11 @@ func metaCall(ctx context.Context, e *app.Engine, tool string, args map[string]a
 	if err != nil {
 		return nil, err
 	}
-	return answered(tool, e.Gateway.Call(ctx, tool, raw))
+	return answered(tool, e.Server.Call(ctx, tool, raw))
 }
 
 // answered is the object of a meta-tool's answer, or its error.
-func answered(tool string, ans *gateway.Answer) (json.RawMessage, error) {
+func answered(tool string, ans *surface.Answer) (json.RawMessage, error) {
 	if !ans.IsError {
 		return ans.JSON, nil
 	}

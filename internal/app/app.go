@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/config"
@@ -60,6 +61,7 @@ type Engine struct {
 	Config  *config.Config
 	Index   *index.Index
 	Gateway *gateway.Gateway
+	Server  *serve.Server // of the meta-tools, to call in process or to serve
 	Servers *upstream.Set // nil unless Options.Online
 
 	log           *slog.Logger
@@ -119,8 +121,7 @@ func (e *Engine) open(o Options) error {
 	if e.Index, err = index.Open(e.Config.State, options); err != nil {
 		return fmt.Errorf("open %w %s: %w", ErrState, e.Config.State, err)
 	}
-	e.Gateway = gateway.New(e.Index, calls, e.gatewayOptions(o.Version))
-	return nil
+	return e.openGateway(calls, o.Version)
 }
 
 // warn logs what of the configuration does not do what it seems to say.
@@ -185,14 +186,14 @@ func (e *Engine) Run(ctx context.Context, f func(context.Context) error) error {
 
 // Serve runs the servers and answers clients on ln until ctx ends.
 func (e *Engine) Serve(ctx context.Context, ln net.Listener) error {
-	gateway.TuneGC()
-	return e.Run(ctx, func(ctx context.Context) error { return e.Gateway.Serve(ctx, ln) })
+	serve.TuneGC()
+	return e.Run(ctx, func(ctx context.Context) error { return e.Server.Serve(ctx, ln) })
 }
 
 // ServeStdio runs the servers and answers one client over in and out.
 func (e *Engine) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	gateway.TuneGC()
-	return e.Run(ctx, func(ctx context.Context) error { return e.Gateway.ServeStdio(ctx, in, out) })
+	serve.TuneGC()
+	return e.Run(ctx, func(ctx context.Context) error { return e.Server.ServeStdio(ctx, in, out) })
 }
 
 // NeedTools is an error while the catalog is empty.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/serve"
+	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/config"
@@ -47,18 +49,31 @@ func hnswThreshold(configured int) int {
 	return configured
 }
 
-func (e *Engine) gatewayOptions(version string) gateway.Options {
-	x, m := e.Config.Execution, e.Config.Meta
-	o := gateway.Options{
-		Version:      version,
-		DefaultLimit: m.DefaultSearchLimit, MaxLimit: m.MaxSearchLimit,
-		MetricsInSearch: m.IncludeMetricsInSearch,
-		Timeout:         x.Timeout, MaxTimeout: x.MaxTimeout, Retries: x.RetryAttempts,
-		SkipValidation: !x.ValidateArguments, LogCalls: x.LogAllExecutions, Off: turnedOff(m),
-		Servers: map[string]gateway.Server{}, Logger: e.log,
-	}
+// openGateway makes the gateway over the index, and what serves it.
+func (e *Engine) openGateway(calls gateway.Caller, version string) (err error) {
+	var upstreams func() []upstream.Status
 	if e.Servers != nil {
-		o.Status = e.Servers.Status
+		upstreams = e.Servers.Status
+	}
+	metrics := serve.NewMetrics(e.Index, upstreams)
+	e.Gateway = gateway.New(e.Index, calls, e.gatewayOptions(metrics))
+	m := e.Config.Meta
+	e.Server, err = serve.New(e.Gateway, serve.Options{
+		Version: version, Metrics: metrics, Logger: e.log,
+		SurfaceOptions: surface.Options{
+			DefaultLimit: m.DefaultSearchLimit, MaxLimit: m.MaxSearchLimit,
+			Metrics: m.IncludeMetricsInSearch, Off: turnedOff(m),
+		},
+	})
+	return err
+}
+
+func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {
+	x := e.Config.Execution
+	o := gateway.Options{
+		Timeout: x.Timeout, MaxTimeout: x.MaxTimeout, Retries: x.RetryAttempts,
+		SkipValidation: !x.ValidateArguments, LogCalls: x.LogAllExecutions,
+		Servers: map[string]gateway.Server{}, Logger: e.log, Executed: m.Executed,
 	}
 	for _, s := range e.Config.Servers {
 		o.Servers[s.Spec.Name] = operatorWords(s)

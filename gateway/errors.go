@@ -1,0 +1,54 @@
+package gateway
+
+import "errors"
+
+// What an [Error] is about, where callers tell cases apart.
+var (
+	ErrUnknownTool   = errors.New("there is no such tool")
+	ErrAmbiguousName = errors.New("the name of several tools")
+)
+
+// A Vocabulary is how whoever asks calls what there is to do and to give: a
+// surface by its meta-tools and their arguments, a program by its commands and
+// flags. Advice is put in these words.
+type Vocabulary struct {
+	Search, List, Describe, Categories, Similar string // operations
+
+	Labels     string // what lists all servers, tags and categories
+	Status     string // what says how the servers are
+	SearchType string // what chooses keyword, semantic or hybrid
+	MinScore   string // what cuts rows by score
+	Timeout    string // what gives a call more time
+}
+
+// Advice says what to do next; nil says nothing.
+type Advice func(Vocabulary) string
+
+// In is the advice in the words of v.
+func (a Advice) In(v Vocabulary) string {
+	if a == nil {
+		return ""
+	}
+	return a(v)
+}
+
+// say is advice that needs no words.
+func say(text string) Advice { return func(Vocabulary) string { return text } }
+
+// An Error is a failure told to the caller: what is wrong with which thing,
+// and what to do next.
+type Error struct {
+	Tool    string // the tool it is about, "" for none
+	Problem string
+	Next    Advice
+	Err     error // what it came of, may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Tool == "" {
+		return e.Problem
+	}
+	return e.Tool + ": " + e.Problem
+}
+
+func (e *Error) Unwrap() error { return e.Err }

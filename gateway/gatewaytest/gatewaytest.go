@@ -1,0 +1,87 @@
+// Package gatewaytest has a small catalog for the tests of the gateway and of
+// the packages over it.
+package gatewaytest
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/index"
+)
+
+// Catalog is what three servers list, in the order of their names.
+var Catalog = map[string][]string{
+	"analytics": {
+		`{"name":"csv_analyzer","title":"CSV Analyzer","description":"Analyze CSV files and generate statistical insights. Works on files up to 1 GB.","inputSchema":{"type":"object","properties":{"file_url":{"type":"string","description":"URL to the CSV file"},"columns":{"type":"array","items":{"type":"string"}},"output_format":{"type":"string","enum":["json","markdown"]}},"required":["file_url"],"additionalProperties":false},"outputSchema":{"type":"object","properties":{"mean":{"type":"number"}}},"annotations":{"readOnlyHint":true,"vendorHint":12345678901234567890},"_meta":{"category":"Data Processing","tags":["data","csv"],"examples":[{"description":"Analyze sales","arguments":{"file_url":"https://example.com/sales.csv"}}]}}`,
+		`{"name":"chart_generator","description":"Draw a chart from a table of numbers.","inputSchema":{"type":"object","properties":{"rows":{"type":"array"}}},"_meta":{"category":"Data Processing","tags":["data"]}}`,
+		`{"name":"remote_schema","description":"Tool whose schema refers elsewhere.","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://example.com/schema.json"}}}}`,
+	},
+	"files": {
+		`{"name":"read_file","description":"Read a text file.","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]},"_meta":{"category":"File Operations","tags":["fs"]}}`,
+		`{"name":"write_file","description":"Write text to a file.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"text":{"type":"string"}},"required":["path","text"]},"_meta":{"category":"File Operations","tags":["fs"]}}`,
+		`{"name":"search","description":"Search for files by name.","inputSchema":{"type":"object","properties":{"pattern":{"type":"string"}}},"_meta":{"category":"File Operations"}}`,
+	},
+	"github": {
+		`{"name":"create_issue","description":"Open a new issue in a repository.","inputSchema":{"type":"object","properties":{"title":{"type":"string"},"body":{"type":"string"}},"required":["title"]},"annotations":{"idempotentHint":true},"_meta":{"category":"Code"}}`,
+		`{"name":"list_pull_requests","description":"List the pull requests of a repository.","inputSchema":{"type":"object","properties":{"state":{"enum":["open","closed"]}}},"_meta":{"category":"Code"}}`,
+		`{"name":"search","description":"Search code, issues and repositories.","inputSchema":null}`,
+	},
+	"vault": {
+		`{"name":"read_secret","description":"Read a secret from the vault.","inputSchema":{"type":"object"},"_meta":{"category":"Secrets","tags":["secret"]}}`,
+	},
+}
+
+// View hides the server vault.
+var View = view.View{Visible: func(t *index.Tool) bool { return t.Server != "vault" }}
+
+// Open opens an index in memory until the test ends.
+func Open(t testing.TB) *index.Index {
+	t.Helper()
+	ix, err := index.Open("", index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ix.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ix
+}
+
+// Fill stores the Catalog in g.
+func Fill(t testing.TB, g *gateway.Gateway) {
+	t.Helper()
+	for _, server := range slices.Sorted(maps.Keys(Catalog)) {
+		var l upstream.Listing
+		for _, raw := range Catalog[server] {
+			l.Tools = append(l.Tools, json.RawMessage(raw))
+		}
+		diff, err := g.Sync(t.Context(), server, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(diff.Added) != len(l.Tools) {
+			t.Fatalf("added %v of %d tools of %s: %v", diff.Added, len(l.Tools), server, diff.Warnings)
+		}
+	}
+}
+
+// A Caller is a [gateway.Caller] of one function.
+type Caller func(ctx context.Context, r upstream.Request) (upstream.Result, error)
+
+// Call implements [gateway.Caller].
+func (f Caller) Call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
+	return f(ctx, r)
+}
+
+// Done is a Caller whose tools all say "done".
+var Done = Caller(func(context.Context, upstream.Request) (upstream.Result, error) {
+	return upstream.Result{Raw: json.RawMessage(`{"content":[{"type":"text","text":"done"}]}`), Protocol: gateway.StatelessEra, Sent: true}, nil
+})

@@ -1,0 +1,156 @@
+package serve
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tooldex/tooldex/gateway"
+)
+
+const (
+	versionHeader = "Mcp-Protocol-Version"
+	sessionHeader = "Mcp-Session-Id"
+	nameHeader    = "Mcp-Name"
+)
+
+// handlers are those of the two eras.
+type handlers struct{ stateless, handshake http.Handler }
+
+// sameOrigin says that the request comes from no page, or from one of ours.
+// http.CrossOriginProtection does not look at GET, which opens streams here.
+func sameOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(u.Host, r.Host)
+}
+
+// post serves one message whose envelope is e: what is not offered is
+// answered here, as the SDK's answers end the sessions of some clients.
+func (h handlers) post(s *Server, w http.ResponseWriter, r *http.Request, e *envelope) {
+	version := r.Header.Get(versionHeader)
+	session := r.Header.Get(sessionHeader)
+	if refused := e.refusal(version); refused != nil && (session == "" || s.hasSession(session)) {
+		refuseMessage(w, version, e, refused)
+		return
+	}
+	// A message that names a version of the newer era without the header is
+	// refused by the handler of that era, in its terms.
+	if version >= gateway.StatelessEra || version == "" && e.Params.Meta.Version >= gateway.StatelessEra {
+		r.Header.Del("Last-Event-ID") // nothing is resumed in this era
+		if name, ok := decodedHeader(r.Header.Get(nameHeader)); ok {
+			r.Header.Set(nameHeader, name)
+		}
+		if s.direct(w, r, e.message) {
+			return
+		}
+		h.stateless.ServeHTTP(w, r)
+		return
+	}
+	if session != "" {
+		if e.Method == "notifications/cancelled" && s.sessions.cancel(session, string(e.Params.Request)) {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		if s.directInSession(w, r, e.message, session) {
+			return
+		}
+		defer s.sessions.use(session, r.Method)()
+		h.handshake.ServeHTTP(w, r)
+		return
+	}
+	closed, ok := s.sessions.open(s.liveSessions)
+	if !ok {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "too many sessions, all in use; close one, or try again", http.StatusServiceUnavailable)
+		return
+	}
+	if closed != "" {
+		s.log.Debug("session closed to make room", "most", s.opts.MaxSessions)
+		// It waits for calls whose clients have gone.
+		go s.closeSession(closed)
+	}
+	defer func() { s.sessions.opened(w.Header().Get(sessionHeader)) }()
+	h.handshake.ServeHTTP(w, r)
+}
+
+// other serves GET, which opens a stream, and DELETE.
+func (h handlers) other(s *Server, w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(versionHeader) >= gateway.StatelessEra {
+		h.stateless.ServeHTTP(w, r)
+		return
+	}
+	session := r.Header.Get(sessionHeader)
+	if r.Method == http.MethodDelete {
+		s.sessions.end(session)
+	}
+	defer s.sessions.use(session, r.Method)()
+	h.handshake.ServeHTTP(w, r)
+}
+
+// refuseMessage answers in the form that clients of the version take without
+// ending their session.
+func refuseMessage(w http.ResponseWriter, version string, e *envelope, why *jsonrpc.Error) {
+	if why.Code == jsonrpc.CodeMethodNotFound && !e.isCall() {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	status := http.StatusBadRequest
+	if why.Code == jsonrpc.CodeMethodNotFound {
+		status = http.StatusOK
+		if version >= gateway.StatelessEra {
+			status = http.StatusNotFound
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(errorMessage(e.ID, why)) // a client that has gone needs no answer
+}
+
+// decodedHeader is the text of a header value in the form =?base64?…?=.
+func decodedHeader(value string) (string, bool) {
+	inner, ok := strings.CutPrefix(value, "=?base64?")
+	if !ok {
+		return "", false
+	}
+	if inner, ok = strings.CutSuffix(inner, "?="); !ok {
+		return "", false
+	}
+	text, err := base64.StdEncoding.DecodeString(inner)
+	return string(text), err == nil
+}
+
+// liveSessions are the ids of the sessions that have not ended.
+func (s *Server) liveSessions() map[string]bool {
+	ids := map[string]bool{}
+	for session := range s.server.Sessions() {
+		ids[session.ID()] = true
+	}
+	return ids
+}
+
+func (s *Server) hasSession(id string) bool { return s.sessionOf(id) != nil }
+
+func (s *Server) sessionOf(id string) *mcp.ServerSession {
+	for session := range s.server.Sessions() {
+		if session.ID() == id {
+			return session
+		}
+	}
+	return nil
+}
+
+func (s *Server) closeSession(id string) {
+	if session := s.sessionOf(id); session != nil {
+		if err := session.Close(); err != nil {
+			s.log.Debug("session not closed", "error", err)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/rawjson"
+	"github.com/tooldex/tooldex/gateway/surface"
+)
+
+// The SDK's CallToolResult loses bytes (it escapes HTML, sorts keys and drops
+// what it does not know). So a handler leaves its Answer in a slot of the
+// call's context, and the middleware rawResults sends that in place of the
+// handler's empty result.
+type slotKey struct{}
+
+type slot struct{ answer *surface.Answer }
+
+// rawResults is the receiving middleware that sends Answers as they are.
+func rawResults(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		call, ok := req.(*mcp.CallToolRequest)
+		if !ok {
+			return next(ctx, method, req)
+		}
+		var s slot
+		res, err := next(context.WithValue(ctx, slotKey{}, &s), method, req)
+		if err != nil || s.answer == nil {
+			return res, err
+		}
+		out := &wireResult{answer: s.answer}
+		if call.ProtocolVersion() >= gateway.StatelessEra {
+			out.resultType = s.answer.ResultType()
+		}
+		return out, nil
+	}
+}
+
+// A wireResult is an Answer as a result of the SDK, which may add to its
+// _meta.
+type wireResult struct {
+	mcp.ResultBase
+	answer     *surface.Answer
+	resultType string
+}
+
+// MarshalJSON writes the answer and the _meta of the protocol after that of
+// the answer.
+func (r *wireResult) MarshalJSON() ([]byte, error) {
+	var extra []rawjson.Member
+	for _, key := range slices.Sorted(maps.Keys(r.Meta)) {
+		value, err := rawjson.Marshal(r.Meta[key])
+		if err != nil {
+			return nil, err
+		}
+		extra = append(extra, rawjson.Member{Key: key, Value: value})
+	}
+	return r.answer.Result(r.resultType, extra)
+}
+
+// handle is the SDK's handler of all meta-tools.
+func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	answer := s.call(ctx, callOf(ctx, req))
+	defer answer.Done()
+	if left, ok := ctx.Value(slotKey{}).(*slot); ok {
+		left.answer = answer
+	}
+	return &mcp.CallToolResult{}, nil
+}
+
+func callOf(ctx context.Context, req *mcp.CallToolRequest) surface.Call {
+	c := surface.Call{
+		Tool: req.Params.Name, Arguments: req.Params.Arguments,
+		Protocol: req.ProtocolVersion(), Client: gateway.Client{Meta: req.Params.GetMeta()},
+	}
+	if token := req.Params.GetProgressToken(); token != nil {
+		c.Client.Progress = func(progress, total float64, message string) {
+			// A caller that has gone away misses its progress; its call is
+			// cancelled by other means.
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+				ProgressToken: token, Progress: progress, Total: total, Message: message,
+			})
+		}
+	}
+	if c.Protocol < gateway.StatelessEra {
+		return c
+	}
+	c.Client.Elicitation = elicitation(c.Client.Meta)
+	if req.Params.InputResponses != nil {
+		c.Client.InputResponses = encoded(req.Params.InputResponses)
+	}
+	if req.Params.RequestState != "" {
+		c.Client.RequestState = rawjson.Quote(req.Params.RequestState)
+	}
+	return c
+}
+
+// elicitation is the capability that a caller of the era without a handshake
+// has by its _meta, nil for none.
+func elicitation(meta map[string]any) json.RawMessage {
+	caps, _ := meta[mcp.MetaKeyClientCapabilities].(map[string]any)
+	return encoded(caps["elicitation"])
+}
+
+// encoded is v as JSON; nil for a nil v and for what JSON cannot hold.
+func encoded(v any) json.RawMessage {
+	if v == nil {
+		return nil
+	}
+	b, err := rawjson.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return b
+}

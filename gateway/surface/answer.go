@@ -1,0 +1,114 @@
+package surface
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/tooldex/tooldex/gateway/rawjson"
+)
+
+// An Answer is what a meta-tool returns: the parts of a tools/call result,
+// each as the JSON that goes on the wire.
+type Answer struct {
+	// JSON is the meta-tool's own object, which is also the text of the first
+	// content block. Nil when a tool's result is handed on untouched.
+	JSON    json.RawMessage
+	IsError bool
+
+	Content    []json.RawMessage // all content blocks, the one of JSON included
+	Structured json.RawMessage   // structuredContent; nil for none
+	Meta       []rawjson.Member  // _meta of a tool's result, without the protocol's keys
+
+	NeedsInput    bool            // the tool asks the caller for input, with the two below
+	InputRequests json.RawMessage // nil for none
+	RequestState  json.RawMessage // nil for none
+
+	Release func() // makes room for other large results; nil for none was taken
+}
+
+// Done is called when the answer has been written, or as late as can be told.
+func (a *Answer) Done() {
+	if a.Release != nil {
+		a.Release()
+	}
+}
+
+// NewAnswer makes v the object of an answer.
+func NewAnswer(v any) (*Answer, error) {
+	b, err := rawjson.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{JSON: b, Content: []json.RawMessage{TextBlock(string(b))}}, nil
+}
+
+// MarshalJSON gives the result object of tools/call without _meta keys of the
+// protocol.
+func (a *Answer) MarshalJSON() ([]byte, error) { return a.Result("", nil) }
+
+// ResultType is that of the era without a handshake.
+func (a *Answer) ResultType() string {
+	if a.NeedsInput {
+		return "input_required"
+	}
+	return "complete"
+}
+
+// Result builds the result object of tools/call. A resultType of "" is left
+// out, and extra is appended to _meta. Values keep their bytes: callers must
+// not pass the result through an encoder that escapes HTML.
+func (a *Answer) Result(resultType string, extra []rawjson.Member) (json.RawMessage, error) {
+	var o rawjson.Writer
+	if meta := append(a.Meta[:len(a.Meta):len(a.Meta)], extra...); len(meta) > 0 {
+		o.Add("_meta", rawjson.Object(meta))
+	}
+	if resultType != "" {
+		o.Add("resultType", rawjson.Quote(resultType))
+	}
+	if a.NeedsInput {
+		if a.InputRequests != nil {
+			o.Add("inputRequests", a.InputRequests)
+		}
+		if a.RequestState != nil {
+			o.Add("requestState", a.RequestState)
+		}
+		return validText(o.Bytes()), nil
+	}
+	o.Add("content", rawjson.Array(a.Content))
+	if a.Structured != nil {
+		o.Add("structuredContent", a.Structured)
+	}
+	if a.IsError {
+		o.Add("isError", json.RawMessage("true"))
+	}
+	return validText(o.Bytes()), nil
+}
+
+// validText is b as UTF-8, which messages have to be: one other byte, of
+// whatever an upstream said, would end the client's session.
+func validText(b json.RawMessage) json.RawMessage {
+	if utf8.Valid(b) {
+		return b
+	}
+	return bytes.ToValidUTF8(b, []byte("\uFFFD"))
+}
+
+// TextBlock is a content block of a text.
+func TextBlock(s string) json.RawMessage {
+	var o rawjson.Writer
+	o.Add("type", json.RawMessage(`"text"`))
+	o.Add("text", rawjson.Quote(s))
+	return o.Bytes()
+}
+
+// ErrorAnswer is an answer that says what is wrong with which thing, and what
+// to do next.
+func ErrorAnswer(msg, hint string) *Answer {
+	var o rawjson.Writer
+	o.Add("error", rawjson.Quote(msg))
+	o.Add("hint", rawjson.Quote(hint))
+	a := &Answer{JSON: o.Bytes(), IsError: true}
+	a.Content = []json.RawMessage{TextBlock(string(a.JSON))}
+	return a
+}

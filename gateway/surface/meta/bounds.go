@@ -1,0 +1,56 @@
+package meta
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tooldex/tooldex/gateway/rawjson"
+	"github.com/tooldex/tooldex/gateway/words"
+)
+
+// What servers say of themselves is bounded wherever a model or a person gets
+// to read it unasked, as one of them could fill a context or a screen.
+const (
+	maxCounted = 100 // rows of each table of get_tool_categories
+	maxHomes   = 10  // near-duplicates named beside a similar tool
+
+	maxDescribed   = 256 << 10 // bytes of what describe_tool says verbatim
+	maxSchemaBytes = 512 << 10 // bytes of all schemas in the rows of a reply
+
+	maxValues   = 1000 // of one filter
+	maxValue    = 256  // bytes of a filter value
+	maxToolName = 4096 // bytes of a tool_name
+)
+
+// fit leaves out what makes d larger than maxDescribed, the least needed
+// first, and says what.
+func (d *description) fit() {
+	d.Name, d.Title = words.Cut(d.Name, 8*words.MaxName), words.Cut(d.Title, 8*words.MaxName)
+	d.Qualified = words.Cut(d.Qualified, 8*words.MaxName+words.MaxServer+1)
+	d.Tags = words.CutAll(d.Tags, words.MaxLabel, 2*words.MaxLabels)
+	d.Category, d.Inexecutable = words.Cut(d.Category, words.MaxLabel), words.Cut(d.Inexecutable, words.MaxReason)
+	d.Warnings = words.CutAll(d.Warnings, words.MaxReason, words.MaxLabels)
+	examples, err := rawjson.Marshal(d.Examples)
+	if err != nil { // arguments are JSON
+		examples, d.Examples = nil, nil
+	}
+	size := len(examples) + len(d.OutputSchema) + len(d.Annotations) + len(d.Description) + len(d.InputSchema)
+	drop := func(what string, bytes int, without func()) {
+		if size <= maxDescribed || bytes == 0 {
+			return
+		}
+		without()
+		size -= bytes
+		d.Warnings = append(d.Warnings, fmt.Sprintf(
+			"%s of %d KB left out, as all together would exceed %d KB; \"tooldex tools show %s --raw\" prints it", what, (bytes+1023)>>10, maxDescribed>>10, d.ID))
+	}
+	drop("examples", len(examples), func() { d.Examples = nil })
+	drop("output_schema", len(d.OutputSchema), func() { d.OutputSchema = nil })
+	drop("annotations", len(d.Annotations), func() { d.Annotations = nil })
+	const kept = 16 << 10
+	drop("description", max(len(d.Description)-kept, 0), func() {
+		d.Description = strings.ToValidUTF8(d.Description[:kept], "") + "…"
+	})
+	drop("input_schema", len(d.InputSchema), func() { d.InputSchema = json.RawMessage(`{"type":"object"}`) })
+}

@@ -1,0 +1,159 @@
+package meta
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/rawjson"
+	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/words"
+)
+
+func (s *Surface) executeTool(ctx context.Context, c surface.Call) (*surface.Answer, error) {
+	a := readArgs(c, "tool_name", "arguments", "options")
+	r := gateway.ExecuteRequest{Name: a.toolName(), Arguments: a.toolArguments(), Client: c.Client}
+	options := a.nested("options", "timeout_ms", "include_metadata")
+	_, most := s.g.Timeouts()
+	r.Timeout = time.Duration(options.integer("timeout_ms", span{1, int(most.Milliseconds()), 0})) * time.Millisecond
+	untouched := !options.flag("include_metadata", true)
+	if err := a.failure(); err != nil {
+		return nil, misplaced(err)
+	}
+	x, err := s.g.Execute(ctx, c.View, r)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := executed(x, c.Protocol, untouched)
+	if err != nil {
+		x.Release()
+		return nil, err
+	}
+	answer.Release = x.Release
+	return answer, nil
+}
+
+// toolArguments reads the key "arguments": an object, or a string that parses
+// to one, as models send.
+func (a *args) toolArguments() json.RawMessage {
+	const hint = "give arguments as an object by the tool's input schema, {} when it takes none"
+	raw, ok := a.values["arguments"]
+	if !ok || rawjson.Kind(raw) == "null" {
+		a.fail("arguments is missing", hint)
+		return nil
+	}
+	switch rawjson.Kind(raw) {
+	case "object":
+		return raw
+	case "string":
+		var s string
+		if json.Unmarshal(raw, &s) == nil && json.Valid([]byte(s)) && rawjson.Kind([]byte(s)) == "object" {
+			return json.RawMessage(s)
+		}
+	}
+	a.fail(fmt.Sprintf("arguments: expected an object, got %s %s", rawjson.Kind(raw), words.Value(raw)), hint)
+	return nil
+}
+
+// misplaced adds to an error about an unknown key that a tool's own arguments
+// belong one level down.
+func misplaced(err error) error {
+	e, ok := err.(*callError)
+	if !ok || !strings.Contains(e.msg, "unknown argument") {
+		return err
+	}
+	return &callError{msg: e.msg, hint: e.hint + `; the tool's own arguments go inside "arguments"`}
+}
+
+type executionMetadata struct {
+	ToolID string `json:"tool_id"`
+	Millis int64  `json:"execution_time_ms"`
+	Server string `json:"server"`
+}
+
+// executed turns an execution into an answer, losing nothing. A tool's result
+// comes untouched or in this surface's own object.
+func executed(x gateway.Execution, protocol string, untouched bool) (*surface.Answer, error) {
+	r := x.Result
+	if r.NeedsInput {
+		return &surface.Answer{NeedsInput: true, InputRequests: r.InputRequests, RequestState: r.RequestState}, nil
+	}
+	var a *surface.Answer
+	var err error
+	if untouched {
+		a = asItCame(r, protocol)
+	} else if a, err = wrapped(x); err != nil {
+		return nil, err
+	}
+	a.Meta, a.IsError = r.Meta, r.IsError
+	return a, nil
+}
+
+// asItCame is a tool's result without an object of ours.
+func asItCame(r gateway.Result, protocol string) *surface.Answer {
+	a := &surface.Answer{Structured: r.Structured}
+	for _, b := range r.Content {
+		a.Content = append(a.Content, b.Raw)
+	}
+	if r.Structured != nil && rawjson.Kind(r.Structured) != "object" && protocol < gateway.StatelessEra {
+		a.Structured = nil
+		a.Content = append(a.Content, surface.TextBlock(string(r.Structured)))
+	}
+	return a
+}
+
+// wrapped is {"result": R, "execution_metadata": …} as text and structured
+// content, followed by the blocks that are no text. R is the structured
+// content; else the one text, parsed when it is JSON; else all texts. A
+// failed tool's R is under "error".
+func wrapped(x gateway.Execution) (*surface.Answer, error) {
+	t := x.Tool.Tool
+	metadata, err := rawjson.Marshal(executionMetadata{ToolID: x.Tool.ID, Millis: x.Took.Milliseconds(), Server: t.Server})
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	var others []json.RawMessage
+	for _, b := range x.Result.Content {
+		if b.Type == "text" {
+			texts = append(texts, b.Text)
+		} else {
+			others = append(others, b.Raw)
+		}
+	}
+	var o rawjson.Writer
+	key := "result"
+	if x.Result.IsError {
+		key = "error"
+	}
+	o.Add(key, resultValue(x.Result.Structured, texts))
+	if x.Result.IsError {
+		o.Add("hint", rawjson.Quote(words.ToolName(t.Server, t.Name)+" itself reported this error; describe_tool shows what it expects"))
+	}
+	o.Add("execution_metadata", metadata)
+	a := &surface.Answer{JSON: o.Bytes()}
+	a.Structured = a.JSON
+	a.Content = append([]json.RawMessage{surface.TextBlock(string(a.JSON))}, others...)
+	return a, nil
+}
+
+func resultValue(structured json.RawMessage, texts []string) json.RawMessage {
+	if structured != nil {
+		return structured
+	}
+	if len(texts) == 1 {
+		if one := bytes.TrimSpace([]byte(texts[0])); json.Valid(one) {
+			return one
+		}
+		return rawjson.Quote(texts[0])
+	}
+	all := make([]json.RawMessage, len(texts))
+	for i, t := range texts {
+		all[i] = rawjson.Quote(t)
+	}
+	return rawjson.Array(all)
+}

@@ -1,0 +1,106 @@
+package meta
+
+import (
+	"context"
+	"math"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/words"
+	"github.com/tooldex/tooldex/index"
+)
+
+type listAnswer struct {
+	Tools      []row      `json:"tools"`
+	Pagination pagination `json:"pagination"`
+	Hint       string     `json:"hint,omitempty"`
+}
+
+type pagination struct {
+	Page        int  `json:"page"`
+	PageSize    int  `json:"page_size"`
+	TotalItems  int  `json:"total_items"`
+	TotalPages  int  `json:"total_pages"`
+	HasNext     bool `json:"has_next"`
+	HasPrevious bool `json:"has_previous"`
+}
+
+func (s *Surface) listTools(ctx context.Context, c surface.Call) (*surface.Answer, error) {
+	a := readArgs(c, "page", "page_size", "sort_by", "sort_order", "filters", "include_schemas")
+	r := gateway.ListRequest{
+		Page:       a.integer("page", span{1, math.MaxInt32, 1}),
+		Size:       a.integer("page_size", span{1, 100, gateway.DefaultPageSize}),
+		Sort:       index.SortKey(a.oneOf("sort_by", "name", "created_at", "execution_count", "success_rate", "category")),
+		Descending: a.oneOf("sort_order", "asc", "desc") == "desc",
+		Schemas:    a.flag("include_schemas", false),
+	}
+	r.Metrics = r.Sort == index.ByExecutionCount || r.Sort == index.BySuccessRate
+	var minScore *float64
+	if r.Filter, minScore = readFilters(a); minScore != nil {
+		a.fail("filters.min_score does not apply: a list has no scores", "drop it, or use search_tools with a query")
+	}
+	if err := a.failure(); err != nil {
+		return nil, err
+	}
+	res, err := s.g.List(ctx, c.View, r)
+	if err != nil {
+		return nil, err
+	}
+	return surface.NewAnswer(listAnswer{
+		Tools: rows(res.Tools, rowOptions{schemas: r.Schemas, created: r.Sort == index.ByCreatedAt, metrics: r.Metrics}),
+		Pagination: pagination{
+			Page: res.Page, PageSize: res.Size, TotalItems: res.Total, TotalPages: res.Pages,
+			HasNext: res.Page < res.Pages, HasPrevious: res.Page > 1,
+		},
+		Hint: res.Next.In(vocabulary),
+	})
+}
+
+type categoriesAnswer struct {
+	Categories     []count `json:"categories"`
+	MoreCategories int     `json:"more_categories,omitempty"` // that are not listed
+	Total          int     `json:"total_tools"`
+	Tags           []count `json:"tags,omitempty"`
+	MoreTags       int     `json:"more_tags,omitempty"`
+	Servers        []count `json:"servers,omitempty"`
+	MoreServers    int     `json:"more_servers,omitempty"`
+}
+
+type count struct {
+	Name        string `json:"name"`
+	Count       int    `json:"count"`
+	Description string `json:"description,omitempty"`
+}
+
+func (s *Surface) toolCategories(ctx context.Context, c surface.Call) (*surface.Answer, error) {
+	a := readArgs(c, "include_tags", "include_servers")
+	withTags := a.flag("include_tags", true)
+	withServers := a.flag("include_servers", false)
+	if err := a.failure(); err != nil {
+		return nil, err
+	}
+	res, err := s.g.Categories(ctx, c.View, gateway.CategoriesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	out := categoriesAnswer{Total: res.Total}
+	out.Categories, out.MoreCategories = counts(res.Categories, words.MaxLabel)
+	if withTags {
+		out.Tags, out.MoreTags = counts(res.Tags, words.MaxLabel)
+	}
+	if withServers {
+		out.Servers, out.MoreServers = counts(res.Servers, words.MaxServer)
+	}
+	return surface.NewAnswer(out)
+}
+
+// counts are the first maxCounted of in, the most frequent, with names of at
+// most that length, and how many more there are.
+func counts(in []index.CategoryCount, most int) (out []count, more int) {
+	n := min(len(in), maxCounted)
+	out = make([]count, n)
+	for i, c := range in[:n] {
+		out[i] = count{Name: words.Cut(c.Name, most), Count: c.Count, Description: words.Cut(c.Description, words.MaxReason)}
+	}
+	return out, len(in) - n
+}

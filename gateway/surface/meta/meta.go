@@ -1,0 +1,113 @@
+// Package meta is the surface of six meta-tools: search_tools, list_tools,
+// describe_tool, execute_tool, get_tool_categories and get_similar_tools.
+//
+// Every error is a result with isError and one JSON object {"error", "hint"}
+// that names the meta-tool, the thing and the next step.
+package meta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/words"
+)
+
+// vocabulary is how this surface calls what there is to do.
+var vocabulary = gateway.Vocabulary{
+	Search: "search_tools", List: "list_tools", Describe: "describe_tool",
+	Categories: "get_tool_categories", Similar: "get_similar_tools",
+	Labels: "get_tool_categories with include_servers", Status: `"tooldex status"`,
+	SearchType: "search_type", MinScore: "min_score", Timeout: "options.timeout_ms",
+}
+
+// A Surface answers the six meta-tools.
+type Surface struct {
+	g        *gateway.Gateway
+	opts     surface.Options
+	tools    []surface.Tool
+	handlers map[string]handler
+}
+
+// A handler answers the calls of one meta-tool. Its error is a callError, a
+// [gateway.Error], or a failure that is none of the caller's.
+type handler func(ctx context.Context, c surface.Call) (*surface.Answer, error)
+
+// New returns the surface over g.
+func New(g *gateway.Gateway, o surface.Options) surface.Surface {
+	o = o.WithDefaults()
+	s := &Surface{g: g, opts: o}
+	timeout, most := g.Timeouts()
+	s.tools = withNumbers(o, timeout, most)
+	s.handlers = map[string]handler{
+		"search_tools":        s.searchTools,
+		"list_tools":          s.listTools,
+		"describe_tool":       s.describeTool,
+		"execute_tool":        s.executeTool,
+		"get_tool_categories": s.toolCategories,
+		"get_similar_tools":   s.similarTools,
+	}
+	return s
+}
+
+// Tools implements [surface.Surface].
+func (s *Surface) Tools() []surface.Tool { return s.tools }
+
+// Instructions implements [surface.Surface].
+func (s *Surface) Instructions() string { return instructions }
+
+// Answer implements [surface.Surface].
+func (s *Surface) Answer(ctx context.Context, c surface.Call) *surface.Answer {
+	answer, err := s.answer(ctx, c)
+	if err != nil {
+		e := s.told(c.Tool, err)
+		return surface.ErrorAnswer(e.msg, e.hint)
+	}
+	return answer
+}
+
+func (s *Surface) answer(ctx context.Context, c surface.Call) (*surface.Answer, error) {
+	run, ok := s.handlers[c.Tool]
+	if !ok {
+		names := metaToolNames()
+		return nil, &callError{
+			msg:  fmt.Sprintf("unknown meta-tool %q%s", words.Excerpt(c.Tool), words.DidYouMean(c.Tool, names)),
+			hint: "the meta-tools are " + words.Join(names),
+		}
+	}
+	if setting, off := s.opts.Off[c.Tool]; off {
+		return nil, &callError{msg: c.Tool + ": the operator turned it off (" + setting + ")", hint: "use search_tools or list_tools"}
+	}
+	return run(ctx, c)
+}
+
+// A callError is a failure in the words of this surface: what is wrong with
+// which thing, and what to do next.
+type callError struct{ msg, hint string }
+
+func (e *callError) Error() string { return e.msg }
+
+// told is err as callers are told it. Failures that are none of the caller's
+// are logged too.
+func (s *Surface) told(tool string, err error) *callError {
+	var said *callError
+	if errors.As(err, &said) {
+		return said
+	}
+	var failure *gateway.Error
+	if errors.As(err, &failure) {
+		at := tool + ": "
+		if failure.Tool != "" {
+			at = tool + " "
+		}
+		return &callError{msg: at + failure.Error(), hint: failure.Next.In(vocabulary)}
+	}
+	s.opts.Logger.Error("meta-tool failed", "meta_tool", tool, "error", err)
+	return &callError{
+		msg:  tool + ": " + strings.TrimPrefix(err.Error(), tool+": "),
+		hint: "this is a failure of the gateway; \"tooldex doctor\" looks for its cause",
+	}
+}

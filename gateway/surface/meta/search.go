@@ -1,0 +1,121 @@
+package meta
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/words"
+	"github.com/tooldex/tooldex/index"
+)
+
+// A row is one tool in the answers of search_tools and list_tools.
+type row struct {
+	ID            string          `json:"id"`
+	Name          string          `json:"name"`
+	QualifiedName string          `json:"qualified_name"`
+	Description   string          `json:"description"`
+	Score         *float64        `json:"score,omitempty"`
+	Tags          []string        `json:"tags,omitempty"`
+	Server        string          `json:"server"`
+	Category      string          `json:"category,omitempty"`
+	CreatedAt     string          `json:"created_at,omitempty"`
+	Metrics       *toolMetrics    `json:"metrics,omitempty"`
+	Inexecutable  string          `json:"not_executable,omitempty"`
+	InputSchema   json.RawMessage `json:"input_schema,omitempty"`
+	OutputSchema  json.RawMessage `json:"output_schema,omitempty"`
+
+	SchemasOmitted string `json:"schemas_omitted,omitempty"` // why they are
+}
+
+type searchAnswer struct {
+	Tools    []row          `json:"tools"`
+	Total    int            `json:"total_matches"`
+	Metadata searchMetadata `json:"search_metadata"`
+	Hint     string         `json:"hint,omitempty"`
+}
+
+type searchMetadata struct {
+	Model      string `json:"query_embedding_model,omitempty"`
+	SearchType string `json:"search_type"`
+	Requested  string `json:"requested,omitempty"`
+	Degraded   bool   `json:"degraded,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	LowerBound bool   `json:"total_is_lower_bound,omitempty"`
+	Confidence string `json:"confidence,omitempty"`
+	WeakMatch  bool   `json:"weak_match,omitempty"`
+}
+
+func (s *Surface) searchTools(ctx context.Context, c surface.Call) (*surface.Answer, error) {
+	a := readArgs(c, "query", "filters", "limit", "include_schemas", "search_type")
+	r := gateway.SearchRequest{Text: strings.TrimSpace(a.text("query")), Metrics: s.opts.Metrics}
+	r.Filter, r.MinScore = readFilters(a)
+	r.Limit = a.integer("limit", span{1, s.opts.MaxLimit, s.opts.DefaultLimit})
+	r.Schemas = a.flag("include_schemas", false)
+	r.Mode = index.Mode(a.oneOf("search_type", "semantic", "keyword", "hybrid"))
+	if err := a.failure(); err != nil {
+		return nil, err
+	}
+	res, err := s.g.Search(ctx, c.View, r)
+	if err != nil {
+		return nil, err
+	}
+	return surface.NewAnswer(searchAnswer{
+		Tools: rows(res.Tools, rowOptions{scores: r.Text != "", schemas: r.Schemas, metrics: r.Metrics}),
+		Total: res.Total, Metadata: metadataOf(res, r.Text), Hint: res.Next.In(vocabulary),
+	})
+}
+
+func metadataOf(res gateway.SearchResult, text string) searchMetadata {
+	if text == "" {
+		return searchMetadata{SearchType: "filters"}
+	}
+	m := searchMetadata{
+		Model: res.Model, SearchType: string(res.Mode), LowerBound: res.TotalIsLowerBound,
+		Degraded: res.Degraded, Reason: words.Cut(res.Reason, words.MaxReason),
+	}
+	if res.Degraded {
+		m.Requested = string(res.Requested)
+	}
+	if res.Calibrated {
+		m.Confidence, m.WeakMatch = res.Confidence, res.WeakMatch
+	}
+	return m
+}
+
+type rowOptions struct{ scores, schemas, metrics, created bool }
+
+func rows(tools []gateway.Tool, o rowOptions) []row {
+	rows := make([]row, len(tools))
+	schemaBytes := maxSchemaBytes // left for the schemas
+	for i, t := range tools {
+		r := row{
+			ID: t.ID, Name: words.Cut(t.Tool.Name, words.MaxName), QualifiedName: words.ToolName(t.Tool.Server, t.Tool.Name),
+			Description: words.Shorten(t.Tool.Description, words.MaxDescription),
+			Tags:        words.CutAll(t.Tool.Tags, words.MaxLabel, 2*words.MaxLabels), Server: words.Cut(t.Tool.Server, words.MaxServer),
+			Category: words.Cut(t.Category, words.MaxLabel), Inexecutable: words.Cut(t.Tool.Inexecutable, words.MaxReason),
+		}
+		if o.scores {
+			score := math.Round(t.Score*1e4) / 1e4
+			r.Score = &score
+		}
+		if o.metrics {
+			r.Metrics = metricsOf(t.Metrics)
+		}
+		if o.created {
+			r.CreatedAt = timestamp(t.Tool.FirstSeen)
+		}
+		if size := len(t.Input) + len(t.Output); o.schemas && size > schemaBytes {
+			r.SchemasOmitted = fmt.Sprintf("%d KB, too much for this reply; describe_tool shows them", (size+1023)>>10)
+		} else if o.schemas {
+			r.InputSchema, r.OutputSchema = t.Input, t.Output
+			schemaBytes -= size
+		}
+		rows[i] = r
+	}
+	return rows
+}

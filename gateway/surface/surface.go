@@ -1,0 +1,74 @@
+// Package surface is what a surface and whoever serves it have in common.
+//
+// A surface is a constant set of meta-tools with their texts, and how each is
+// answered: arguments become an operation of the gateway, its result JSON. It
+// knows neither HTTP nor who calls, and sees the catalog through the view that
+// each call brings. Each surface is a package below this one, and one line in
+// the table of package serve.
+package surface
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/view"
+)
+
+// A Surface answers the calls of its meta-tools. It is safe for concurrent
+// use.
+type Surface interface {
+	// Tools are the meta-tools in the order in which they are listed. They
+	// never change.
+	Tools() []Tool
+	// Instructions are what clients may add to their system prompt.
+	Instructions() string
+	// Answer answers one call. Whatever goes wrong is an Answer with IsError.
+	Answer(ctx context.Context, c Call) *Answer
+}
+
+// A Tool is one meta-tool as clients see it.
+type Tool struct {
+	Name, Title, Description string
+	Schema                   json.RawMessage // of its arguments
+	// RunsTools says that it has the effects of the tool that it runs; others
+	// only read the catalog.
+	RunsTools bool
+}
+
+// A Call is one call of a meta-tool.
+type Call struct {
+	Tool      string
+	Arguments json.RawMessage
+	View      view.View // what the caller sees
+	Protocol  string    // version that the caller speaks
+	Client    gateway.Client
+}
+
+// Options are what an operator says of a surface. The zero value works.
+type Options struct {
+	DefaultLimit int  // tools of a search without a limit; 0 means 10
+	MaxLimit     int  // most tools of a search; 0 means 50
+	Metrics      bool // show each tool's executions in searches
+
+	// Off names meta-tools that answer only that they are turned off, with
+	// the setting that says so. They stay listed, as a surface is constant.
+	Off map[string]string
+
+	Logger *slog.Logger // nil discards
+}
+
+// WithDefaults is o with its zero values replaced by what they mean.
+func (o Options) WithDefaults() Options {
+	if o.MaxLimit <= 0 {
+		o.MaxLimit = 50
+	}
+	if o.DefaultLimit <= 0 {
+		o.DefaultLimit = min(gateway.DefaultLimit, o.MaxLimit)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
