@@ -223,6 +223,9 @@ func (ix *Index) replaceLocked(name string, tools []Tool, seen firstSeen) Diff {
 		}
 	}
 	next.warnings = diff.Warnings
+	if len(diff.Added)+len(diff.Changed)+len(diff.Removed) > 0 {
+		ix.categorize(name, next)
+	}
 	ix.servers[name] = next
 	ix.raws.place(name, next.key)
 	slices.Sort(diff.Added)

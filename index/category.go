@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -17,24 +18,26 @@ const otherCategory = "Other"
 // A descriptor is one category that the index can give a tool: its words are
 // searched with the tool's own.
 //
-// A change of any descriptor is a new categoriesVersion.
+// A change of any descriptor is a new categoriesVersion. The first four names
+// of the specification's example of get_tool_categories are among them.
 type descriptor struct {
 	name, description, words string
 }
 
-const categoriesVersion = 1
+const categoriesVersion = 2
 
 var descriptors = []descriptor{
 	{"AI & Models", "Language models, embeddings, prompts and agents", "llm model prompt embedding inference completion chatbot agent neural huggingface openai anthropic gpt reasoning thinking thought memory knowledge graph entity rag vector transcribe"},
 	{"Calendar & Tasks", "Events, meetings, to-do lists and projects", "calendar event meeting schedule appointment reminder task todo deadline project sprint board card kanban epic milestone availability jira asana trello linear clickup"},
-	{"Cloud & Infrastructure", "Servers, containers, clusters and deployments", "cloud server container cluster kubeconfig kubernetes pod kubernetes docker deploy deployment instance vm virtual machine terraform aws azure gcp lambda serverless region network dns subnet node namespace helm ingress provision infrastructure vercel hosting"},
+	{"Cloud & Infrastructure", "Servers, containers, clusters and deployments", "cloud server container cluster kubeconfig kubernetes pod kubernetes docker deploy deployment instance vm virtual machine terraform aws azure gcp lambda serverless region network dns subnet node namespace helm ingress provision infrastructure vercel firebase hosting"},
+	{"Code Generation", "Code writing and refactoring tools", "codegen generator scaffold boilerplate refactor refactoring snippet autocomplete formatter linter lint rename symbol function class package gopls lsp stub fixture"},
 	{"Commerce & Payments", "Orders, invoices, payments and products", "payment invoice order product price customer subscription checkout cart refund stripe paypal shop store coupon billing charge shopify inventory purchase shipping"},
-	{"Communication", "Mail, chat, messages and calls", "email mail message send chat channel slack discord teams sms telegram whatsapp inbox notification thread reply call voice conversation gmail twilio"},
+	{"Communication", "Email, messaging, notifications", "email mail message send chat channel slack discord teams sms telegram whatsapp inbox notification thread reply call voice conversation gmail twilio"},
 	{"Customers & Marketing", "Contacts, leads, campaigns and support", "crm contact lead deal campaign customer ticket support hubspot salesforce marketing audience newsletter sales company pipeline zendesk intercom seo keyword ads advertising"},
-	{"Data Processing", "Tables, transformations, charts and analysis", "data csv json table column row dataset transform analyze analysis analytics chart plot statistics aggregate parse spreadsheet excel sheet pivot visualization report metric dataframe xml"},
+	{"Data Processing", "Tools for data manipulation and analysis", "data csv json table column row dataset transform analyze analysis analytics chart plot statistics aggregate parse spreadsheet excel sheet pivot visualization report metric dataframe xml"},
 	{"Databases", "Queries, schemas and records", "database sql query schema postgres mongodb atlas mysql mongodb redis sqlite collection index record transaction table migration snowflake bigquery elasticsearch document aggregate supabase clickhouse"},
 	{"Documents & Notes", "Pages, notes, documents and wikis", "document note page notion wiki pdf word markdown confluence block workspace notebook doc docx paragraph obsidian slide presentation template comment"},
-	{"Files", "Reading, writing and finding files and folders", "file folder directory path read write copy move delete rename upload download zip archive filesystem storage drive bucket s3 dropbox blob disk"},
+	{"File Operations", "Tools for file management", "file folder directory path read write copy move delete rename upload download zip archive filesystem storage drive bucket s3 dropbox blob disk"},
 	{"Finance", "Markets, accounts and currencies", "stock market trading currency exchange crypto bitcoin wallet token price portfolio bank account balance ticker dividend earnings finance financial blockchain ethereum swap tax budget accounting"},
 	{"Health & Science", "Medicine, biology, chemistry and research papers", "health medical patient drug disease clinical protein gene genome molecule chemistry biology paper arxiv pubmed fitness nutrition medicine hospital research scientific journal"},
 	{"Home & Devices", "Devices, sensors and the home", "device sensor light thermostat home smart iot camera robot printer temperature switch room bluetooth mqtt appliance automation"},
@@ -45,7 +48,7 @@ var descriptors = []descriptor{
 	{"Search & Web", "Searching, browsing and reading the web", "web search url website browser playwright puppeteer selenium page crawl scrape link html fetch news google bing http navigate click element tab screenshot wikipedia article rss domain"},
 	{"Security & Identity", "Users, permissions, secrets and vulnerabilities", "security user permission role password secret token key auth authentication authorization login encrypt certificate vulnerability scan policy access identity oauth group threat malware compliance vault"},
 	{"Social & Games", "Social networks, games and sports", "post tweet twitter social follower like reddit instagram facebook linkedin game player team match score league sport character quest steam hashtag profile mastodon"},
-	{"Software Development", "Repositories, issues, builds and code", "code repository git github gitlab postman gopls commit branch pull request merge issue build test debug compile function class package dependency pipeline workflow release lint symbol ide refactor diff fork api sdk ci"},
+	{"Software Development", "Repositories, issues, builds and code", "code repository git github gitlab postman commit branch pull request merge issue build test debug compile package dependency pipeline workflow release ide diff fork api sdk ci"},
 	{"Text", "Writing, translating and transforming text", "text string translate language summarize sentence word character regex replace case encode decode hash base64 grammar spell format uuid translation sentiment"},
 }
 
@@ -87,13 +90,20 @@ func newCategorizer() *categorizer {
 // categoryFields weigh where a tool has a term.
 var categoryFields = [fieldCount]float64{fieldName: 2, fieldTitle: 1, fieldDescription: 1, fieldServer: 1.5}
 
-// categoryFloor is the score below which a tool belongs nowhere: about one
-// rare word in its name and description.
-const categoryFloor = 3
+const (
+	// categoryFloor is the score below which a tool belongs nowhere: about
+	// one rare word in its name and description.
+	categoryFloor = 3
+	// serverShare is how much the mean of its server's tools counts beside a
+	// tool's own words: servers are about one thing more often than not.
+	serverShare = 1.5
+)
 
-// derive returns the category of a tool by its terms.
-func (c *categorizer) derive(terms *bm25.Doc, v bm25.View) string {
-	var scores [64]float64
+// categoryScores are a tool's by category.
+type categoryScores [32]float64
+
+// score looks for the descriptors' words in a tool's terms.
+func (c *categorizer) score(terms *bm25.Doc, v bm25.View) (scores categoryScores) {
 	n := 0
 	for i, id := range terms.Terms {
 		mask := terms.Masks[i]
@@ -113,16 +123,56 @@ func (c *categorizer) derive(terms *bm25.Doc, v bm25.View) string {
 			scores[w.category] += w.weight * tf / (1 + tf/2)
 		}
 	}
+	return scores
+}
+
+// best is the category of these scores.
+func (s *categoryScores) best() string {
 	best := 0
 	for i := range descriptors {
-		if scores[i] > scores[best] {
+		if s[i] > s[best] {
 			best = i
 		}
 	}
-	if scores[best] < categoryFloor {
+	if s[best] < categoryFloor {
 		return otherCategory
 	}
 	return descriptors[best].name
+}
+
+// categorize gives the tools of a server their categories: the configured one
+// or its own, else one derived from its words and those of the server's other
+// tools. The caller holds mu.
+func (ix *Index) categorize(name string, sv *server) {
+	var docs []*document // in an order that does not depend on the map's
+	var mean categoryScores
+	scores := map[*document]*categoryScores{}
+	for _, id := range slices.Sorted(maps.Keys(sv.entries)) {
+		d := sv.entries[id].doc
+		own := categorizing().score(&d.terms, ix.lexicon.View())
+		docs, scores[d] = append(docs, d), &own
+		for i, x := range own {
+			mean[i] += x
+		}
+	}
+	for _, d := range docs {
+		s := scores[d]
+		for i := range s {
+			if name != "" { // else each tool is alone
+				s[i] += serverShare * mean[i] / float64(len(docs))
+			}
+		}
+		switch c := cmp.Or(d.tool.Category, s.best()); d.category {
+		case c:
+		case "": // a new document, which nobody else has
+			d.category = c
+		default:
+			changed := *d
+			changed.category = c
+			sv.entries[d.id] = &entry{doc: &changed, sum: sv.entries[d.id].sum}
+			ix.unsaved++
+		}
+	}
 }
 
 // Categories counts the allowed tools by category ("Other" last), tag and

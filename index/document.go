@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -45,7 +44,7 @@ type document struct {
 type analysed struct {
 	terms    bm25.Doc
 	twin     uint64 // equal for tools of the same normalised text
-	category string // effective
+	category string // effective; set once its server's tools are known
 	inputs   string // names of the top-level parameters, joined by spaces
 }
 
@@ -77,7 +76,6 @@ func newDocument(t Tool, lex *bm25.Lexicon) *document {
 		}
 	}
 	a := analysed{terms: c.Doc(), twin: twinHash(&fields), inputs: inputsOf(t.Raw)}
-	a.category = cmp.Or(t.Category, categorizing().derive(&a.terms, lex.View()))
 	d := &document{tool: t, id: t.ID(), qualified: t.QualifiedName(), embedded: textHashes(&t, p), analysed: a}
 	d.tool.Raw = nil
 	return d

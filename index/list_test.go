@@ -57,7 +57,6 @@ func TestCategories(t *testing.T) {
 		tool("read_file", "Read a file from a folder"),
 		tool("write_file", "Write a file to a directory path"),
 		tool("send_email", "Send an email message"),
-		tool("frob", "Frobnicate"),
 		json.RawMessage(`{"name": "own", "description": "Read a file", "_meta": {"category": "Mine"}, "inputSchema": {"type": "object"}}`),
 		json.RawMessage(`{"name": "own2", "description": "Read a file", "_meta": {"category": "mine"}, "inputSchema": {"type": "object"}}`),
 	} {
@@ -71,6 +70,7 @@ func TestCategories(t *testing.T) {
 	if _, err := ix.Replace(t.Context(), "s", tools); err != nil {
 		t.Fatal(err)
 	}
+	replace(t, ix, "t", tool("frob", "Frobnicate"))
 	categories, tags, servers, total := ix.Categories(Filter{})
 	got := []string{}
 	for _, c := range categories {
@@ -79,11 +79,11 @@ func TestCategories(t *testing.T) {
 			t.Errorf("category %s: description %q", c.Name, c.Description)
 		}
 	}
-	if diff := cmp.Diff([]string{"Files", "Mine", "Communication", "Other"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"File Operations", "Mine", "Communication", "Other"}, got); diff != "" {
 		t.Error(diff)
 	}
-	want := []CategoryCount{{Name: "s", Count: 6}}
-	if diff := cmp.Diff(want, servers); diff != "" || total != 6 || tags[0].Count != 6 {
+	want := []CategoryCount{{Name: "s", Count: 5}, {Name: "t", Count: 1}}
+	if diff := cmp.Diff(want, servers); diff != "" || total != 6 || tags[0].Count != 5 {
 		t.Errorf("servers %v, tags %v, total %d", servers, tags, total)
 	}
 	if hits, _ := ix.List(Listing{Filter: Filter{Categories: []string{"MINE"}}}); names(hits) != "s/own s/own2 " {
@@ -92,8 +92,8 @@ func TestCategories(t *testing.T) {
 }
 
 func TestDescriptorsAreSound(t *testing.T) {
-	if n := len(descriptors); n > 64 {
-		t.Errorf("%d categories do not fit derive's scores", n)
+	if n := len(descriptors); n > len(categoryScores{}) {
+		t.Errorf("%d categories do not fit categoryScores", n)
 	}
 	for i, d := range descriptors {
 		if i > 0 && descriptors[i-1].name >= d.name {
@@ -132,7 +132,7 @@ func TestSimilar(t *testing.T) {
 			t.Errorf("twins: %s, reason %q", diff, got[0].Reason)
 		}
 		if got[1].Tool.Name != "write_file" || len(got[1].Homes) != 1 ||
-			got[1].Reason != "shares inputs path; words contents, file; category Files" {
+			got[1].Reason != "shares inputs path; words contents, file; category File Operations" {
 			t.Errorf("second row %s %v, reason %q", got[1].Tool.QualifiedName(), got[1].Homes, got[1].Reason)
 		}
 		if got[0].Score < got[1].Score || got[1].Score <= 0 || got[0].Score > 1 {
@@ -176,7 +176,7 @@ func TestDumpIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := dumpedTool{
-		ID: Tool{Server: "files", Name: "search"}.ID(), Tool: "files/search", Category: "Files",
+		ID: Tool{Server: "files", Name: "search"}.ID(), Tool: "files/search", Category: "File Operations",
 		Lengths: map[string]uint32{"name": 1, "title": 0, "description": 3, "server": 1, "params": 1, "param_text": 1, "phrases": 0},
 		Terms: map[string]map[string]int{
 			"name":        {"search": 1},

@@ -150,6 +150,7 @@ func (ix *Index) adopt(sv store.Loaded) {
 		next.entries[e.doc.id] = e
 	}
 	next.suspect = next.suspect || next.lost
+	ix.categorize(sv.Name, next)
 	ix.servers[sv.Name] = next
 	ix.raws.place(sv.Name, sv.Key)
 }
