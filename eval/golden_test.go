@@ -127,7 +127,7 @@ func TestGoldenFilters(t *testing.T) {
 		query index.Query
 	}{
 		{"server", index.Query{Filter: index.Filter{Servers: []string{"harborline", "Fernhost"}}}},
-		{"category", index.Query{Filter: index.Filter{Categories: []string{"files"}}}},
+		{"category", index.Query{Filter: index.Filter{Categories: []string{"file operations"}}}},
 		{"pattern", index.Query{Filter: index.Filter{NamePattern: regexp.MustCompile(`^(get|list)_|search`)}}},
 		{"description", index.Query{Filter: index.Filter{DescriptionContains: "FILE"}}},
 		{"scope", index.Query{Filter: index.Filter{Scope: func(t *index.Tool) bool { return len(t.Name)%3 > 0 }}}},

@@ -51,7 +51,7 @@ func TestSearchFilters(t *testing.T) {
 		{`{"tags":["data"],"exclude_tags":["csv"]}`, "analytics/chart_generator"},
 		{`{"servers":["github"]}`, "github/create_issue github/list_pull_requests github/search"},
 		{`{"category":"code"}`, "github/create_issue github/list_pull_requests"},
-		{`{"category":"Code","categories":["data processing"]}`, "analytics/chart_generator github/create_issue analytics/csv_analyzer github/list_pull_requests"},
+		{`{"category":"Code","categories":["data processing"]}`, "analytics/chart_generator github/create_issue analytics/csv_analyzer github/list_pull_requests analytics/remote_schema"},
 		{`{"name_pattern":"^search$"}`, "files/search github/search"},
 		{`{"description_contains":"A FILE"}`, "files/write_file"},
 		{`{"has_examples":true}`, "analytics/csv_analyzer"},
