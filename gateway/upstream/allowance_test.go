@@ -38,10 +38,13 @@ func TestLongNames(t *testing.T) {
 	t.Parallel()
 	log := &lockedBuffer{}
 	o := Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-	s := start(t, o, stdioSpec(t, &rawServer{Version: stateless, Name: strings.Repeat("ä", 1<<20)}))
+	s := start(t, o, stdioSpec(t, &rawServer{Version: stateless, Name: strings.Repeat("ä", 1<<20), Manual: strings.Repeat("m", 1<<20)}))
 	mustCall(t, s, "raw", "exact")
 	if st := s.Status()[0]; len(st.Server) > 300 || !strings.HasSuffix(st.Server, "…") {
 		t.Errorf("the status has a name of %d bytes", len(st.Server))
+	}
+	if l, err := s.Refresh(within(t, 20*time.Second), "raw"); err != nil || len(l.Instructions) > 2*longestInstructions {
+		t.Errorf("the instructions have %d bytes, %v", len(l.Instructions), err)
 	}
 	if text := log.String(); len(text) > 20000 {
 		t.Errorf("the log has %d bytes", len(text))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -27,6 +28,9 @@ type eventStream struct {
 	bare bool // pass endpoints and messages and nothing else: legacy SSE
 
 	discovered func(*exchange, *jsonrpc.Response) // told of the answer to server/discover
+	doubt      func(error)                        // told of a server that babbles
+	useless    allowance
+	cost       int // of the event that is read; negative if it has an answer
 
 	out  []byte // not yet read
 	err  error  // what comes after out
@@ -35,7 +39,7 @@ type eventStream struct {
 }
 
 func newEventStream(t *tap, x *exchange, body io.ReadCloser) *eventStream {
-	s := &eventStream{tap: t, x: x, body: body}
+	s := &eventStream{tap: t, x: x, body: body, doubt: func(error) {}, useless: allowance{since: time.Now()}}
 	s.room = intake{tap: t, ctx: x.ctx, drop: func() { x.cancel(errStalled) }}
 	s.r = lineReader{bufio.NewReader(body), maxMessage, s.room.admit}
 	return s
@@ -65,11 +69,12 @@ func (s *eventStream) next() {
 	var lines, data []byte
 	var kind string
 	found := false
+	s.cost = 0
 	defer s.room.end()
 	for {
 		line, id, err := s.r.next()
-		if err == nil && len(data) > 0 {
-			s.r.refuses(data, len(line), &err)
+		if err == nil && len(data)+len(lines) > 0 {
+			s.r.refuses(data, len(lines)+len(line), &err)
 		}
 		if isRefused(err) {
 			s.refused(id, err)
@@ -85,6 +90,7 @@ func (s *eventStream) next() {
 		if len(line) == 0 {
 			break
 		}
+		s.cost += len(line)
 		key, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(key) {
@@ -102,7 +108,10 @@ func (s *eventStream) next() {
 				continue
 			}
 		case "retry":
-		default:
+		default: // comments, which no event need ever follow
+			if s.cost -= len(line); s.babbles(len(line)) {
+				return
+			}
 			continue
 		}
 		lines = append(append(lines, line...), '\n')
@@ -113,6 +122,9 @@ func (s *eventStream) next() {
 	if found && (kind == "" || kind == "message") {
 		data = s.message(data)
 	}
+	if s.cost >= 0 && s.babbles(s.cost) {
+		return
+	}
 	// The SDK takes any event of legacy SSE for a message.
 	if s.bare && (len(data) == 0 || kind != "" && kind != "message" && kind != "endpoint") {
 		return
@@ -121,6 +133,29 @@ func (s *eventStream) next() {
 		lines = append(append(append(lines, "event: "...), kind...), '\n')
 	}
 	s.emit(lines, data)
+}
+
+// babbles takes n bytes from the allowance, and ends the stream if there is
+// no more.
+func (s *eventStream) babbles(n int) bool {
+	if s.useless.take(n, time.Now()) {
+		return false
+	}
+	s.err = errBabble
+	if s.x.sink != nil {
+		s.x.sink.fail(fmt.Errorf("%w: %w", ErrGone, errBabble))
+	}
+	s.x.cancel(errBabble)
+	s.doubt(errBabble)
+	return true
+}
+
+// sinkOf returns the sink of the request that r answers, nil for none.
+func (s *eventStream) sinkOf(r *jsonrpc.Response) *sink {
+	if r == nil {
+		return nil
+	}
+	return s.tap.sinkOf(r.ID)
 }
 
 // emit puts one event into out.
@@ -146,6 +181,7 @@ func (s *eventStream) message(data []byte) []byte {
 		s.tap.log.Debug("event that is not of MCP", "error", err, "data", string(clip(data, 200)))
 		return nil
 	}
+	s.cost /= ownCost
 	r, answer := m.(*jsonrpc.Response)
 	if answer && s.drop {
 		s.fail = s.fail || r.Error != nil
@@ -154,8 +190,9 @@ func (s *eventStream) message(data []byte) []byte {
 	if answer && s.discovered != nil && r.ID == s.x.call.ID {
 		s.discovered(s.x, r)
 	}
-	if answer {
-		s.room.pass(s.tap.sinkOf(r.ID), len(data))
+	if waiting := s.sinkOf(r); waiting != nil {
+		s.room.pass(waiting, len(data))
+		s.cost = -1
 	}
 	if m = s.tap.incoming(m); m == nil {
 		return nil

@@ -301,7 +301,7 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 		return resp, nil
 	case good && kind == "text/event-stream":
 		events := newEventStream(l.tap, x, resp.Body)
-		events.bare = l.legacy
+		events.bare, events.doubt = l.legacy, l.doubt
 		if x.method == "server/discover" {
 			events.discovered = l.discovered
 		}

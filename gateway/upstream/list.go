@@ -17,6 +17,8 @@ const (
 	maxPages     = 1000
 	maxTools     = 20000
 	maxListBytes = 128 << 20
+
+	longestInstructions = 64 << 10
 )
 
 // list asks for all pages of tools/list. The second result is how long the
@@ -24,7 +26,7 @@ const (
 func (c *conn) list(ctx context.Context) (Listing, time.Duration, error) {
 	l := Listing{ParamHeaders: c.transport == "http" && c.version() >= stateless}
 	if r := c.session.InitializeResult(); r != nil {
-		l.Instructions = r.Instructions
+		l.Instructions = cut(r.Instructions, longestInstructions)
 		if r.Capabilities == nil || r.Capabilities.Tools == nil {
 			l.Warnings = append(l.Warnings, "the server says that it offers no tools")
 			return l, 0, nil

@@ -34,7 +34,7 @@ func newListenStream(l *httpLink, x *exchange, req *http.Request, body io.ReadCl
 
 func (s *listenStream) take(body io.ReadCloser) {
 	s.events = newEventStream(s.link.tap, s.x, body)
-	s.events.drop = true
+	s.events.drop, s.events.doubt = true, s.link.doubt
 	s.opened = time.Now()
 }
 
@@ -45,7 +45,7 @@ func (s *listenStream) Read(p []byte) (int, error) {
 		if n > 0 || err == nil {
 			return n, nil
 		}
-		if s.req.Context().Err() != nil || s.events.fail {
+		if s.req.Context().Err() != nil || s.events.fail || err == errBabble {
 			return 0, io.EOF
 		}
 		if err := s.reopen(); err != nil {

@@ -58,6 +58,7 @@ const exactResult = `{"content":[{"type":"text","text":"a<b>&\u2028","annotation
 type rawServer struct {
 	Version  string // protocol version; from 2026-07-28 on it answers server/discover
 	Name     string
+	Manual   string     // added to its instructions
 	Tools    []string   // tool objects; nil means exactTools
 	Pages    [][]string // instead of Tools
 	Repeat   bool       // tools/list gives the same cursor for ever
@@ -129,10 +130,10 @@ func (r *rawServer) handle(ctx context.Context, line []byte, send func(string)) 
 		case r.Version < stateless:
 			refuse(-32601, "method not found")
 		default:
-			reply(fmt.Sprintf(`{"supportedVersions":[%q],"capabilities":%s,"instructions":"raw","_meta":{"io.modelcontextprotocol/serverInfo":{"name":%q,"version":"1"}}}`, r.Version, capabilities, r.Name))
+			reply(fmt.Sprintf(`{"supportedVersions":[%q],"capabilities":%s,"instructions":%q,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":%q,"version":"1"}}}`, r.Version, capabilities, "raw"+r.Manual, r.Name))
 		}
 	case "initialize":
-		reply(fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":%q,"version":"1"},"instructions":"raw"}`, r.Version, capabilities, r.Name))
+		reply(fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":%q,"version":"1"},"instructions":%q}`, r.Version, capabilities, r.Name, "raw"+r.Manual))
 	case "tools/list":
 		if r.NoList {
 			refuse(-32601, "method not found")

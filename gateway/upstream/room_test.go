@@ -20,9 +20,12 @@ func TestRoomForLargeResults(t *testing.T) {
 			t.Fatal("a result in use has no part of the room")
 		}
 
-		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		res, err := s.Call(short, Request{Server: "raw", Tool: "large", Retries: 3, Idempotent: true})
+		ending, end := context.WithCancel(within(t, 30*time.Second))
+		go func() {
+			<-waitFor(t, func() bool { return held(s.byName["raw"]) })
+			end()
+		}()
+		res, err := s.Call(ending, Request{Server: "raw", Tool: "large", Retries: 3, Idempotent: true})
 		wantError(t, err, "call raw/large: no room for the answer: other large answers are in memory")
 		if !errors.Is(err, ErrNoRoom) || !res.Sent {
 			t.Errorf("got %v, sent %v, want ErrNoRoom, true", err, res.Sent)
@@ -47,6 +50,21 @@ func TestRoomForLargeResults(t *testing.T) {
 			t.Errorf("got %d restarts, want none", n)
 		}
 	})
+}
+
+// held reports whether an answer of the server waits for room.
+func held(s *server) bool {
+	s.mu.Lock()
+	c := s.conn
+	s.mu.Unlock()
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	for _, sink := range c.tap.waiting {
+		if sink.held.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // TestRoomIsGivenBack ends calls in every other way.
