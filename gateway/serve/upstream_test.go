@@ -196,8 +196,8 @@ func TestFaultyServers(t *testing.T) {
 
 // TestLargeResultsMakeRoom calls for more bytes than may be in memory at once.
 func TestLargeResultsMakeRoom(t *testing.T) {
-	g := start(t, Options{}, childSpec(t))
-	s := connectHTTP(t, g, statelessEra, nil)
+	g := start(t, gateway.Options{}, childSpec(t))
+	s := connectHTTP(t, g, gateway.StatelessEra, nil)
 	for _, size := range []int{31 << 20, 2 << 20, 2 << 20} {
 		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_tool", Arguments: map[string]any{
 			"tool_name": "child/fault_huge", "arguments": map[string]any{"bytes": size}, "options": map[string]any{"include_metadata": false},
