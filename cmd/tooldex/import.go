@@ -119,22 +119,11 @@ func (a *cli) noteProject(f *importFlags) {
 // does not exist yet is fine.
 func importTarget(cmd *cobra.Command) (*target, error) {
 	path, err := cmd.Flags().GetString("config")
+	if err == nil {
+		path, err = config.Target(path)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if path == "" {
-		path = os.Getenv("TOOLDEX_CONFIG")
-	}
-	if path == "" {
-		found, err := config.Find("")
-		switch {
-		case errors.Is(err, config.ErrNone):
-			path = config.UserFile()
-		case err != nil:
-			return nil, err
-		default:
-			path = found
-		}
 	}
 	t := &target{path: path, listen: "127.0.0.1:7420"}
 	t.text, err = os.ReadFile(path)

@@ -54,6 +54,22 @@ func (g *grid) add(cells ...string) {
 // show writes the grid to the result.
 func (a *cli) show(g *grid) { g.write(a.out) }
 
+// showRows writes the grid to the result, or what to say when it is empty.
+func (a *cli) showRows(g *grid, none string) {
+	if len(g.rows) == 0 {
+		a.say("%s", none)
+		return
+	}
+	a.show(g)
+}
+
+// advise notes what to do next, if there is anything.
+func (a *cli) advise(hint string) {
+	if hint != "" {
+		a.note("hint: %s", commandWords.Replace(hint))
+	}
+}
+
 func (g *grid) write(w io.Writer) {
 	t := pretty.NewWriter()
 	t.SetStyle(pretty.StyleDefault)

@@ -166,17 +166,11 @@ func (a *cli) showFound(query string, res *found, explained []explained) {
 		}
 		g.add(score, t.QualifiedName, t.Category, t.Description)
 	}
-	if len(g.rows) > 0 {
-		a.show(g)
-	} else {
-		a.say("No tool found.")
-	}
+	a.showRows(g, "No tool found.")
 	if m := res.Metadata; m.Degraded {
 		a.note("note: ranked by words only: %s", m.Reason)
 	}
-	if res.Hint != "" {
-		a.note("hint: %s", commandWords.Replace(res.Hint))
-	}
+	a.advise(res.Hint)
 	for _, x := range explained {
 		a.say("")
 		a.showExplained("", x)

@@ -55,13 +55,7 @@ func (a *cli) showSimilar(raw json.RawMessage) error {
 	for _, t := range res.Tools {
 		g.add(fmt.Sprintf("%.4f", t.Similarity), t.Name, t.Reason)
 	}
-	if len(g.rows) == 0 {
-		a.say("No similar tool found.")
-	} else {
-		a.show(g)
-	}
-	if res.Hint != "" {
-		a.note("hint: %s", commandWords.Replace(res.Hint))
-	}
+	a.showRows(g, "No similar tool found.")
+	a.advise(res.Hint)
 	return nil
 }

@@ -96,17 +96,11 @@ func (a *cli) showList(raw json.RawMessage) error {
 	for _, t := range res.Tools {
 		g.add(t.QualifiedName, t.Category, t.Description)
 	}
-	if len(g.rows) > 0 {
-		a.show(g)
-	} else {
-		a.say("No tool found.")
-	}
+	a.showRows(g, "No tool found.")
 	if p := res.Pagination; p.Pages > 1 {
 		a.note("page %d of %d, %s; --page turns it", p.Page, p.Pages, plural(p.Items, "tool"))
 	}
-	if res.Hint != "" {
-		a.note("hint: %s", commandWords.Replace(res.Hint))
-	}
+	a.advise(res.Hint)
 	return nil
 }
 

@@ -42,6 +42,22 @@ func Find(path string) (string, error) {
 	return "", fmt.Errorf("%w: looked for %s in %s", ErrNone, strings.Join(names, ", "), dir)
 }
 
+// Target returns the path of the file to write: the one that Find finds, or the
+// user's own where there is none yet. One that is given need not exist.
+func Target(path string) (string, error) {
+	if path == "" {
+		path = os.Getenv("TOOLDEX_CONFIG")
+	}
+	if path != "" {
+		return path, nil
+	}
+	path, err := Find("")
+	if errors.Is(err, ErrNone) {
+		return UserFile(), nil
+	}
+	return path, err
+}
+
 // Unused are the files of the working folder that are named like a
 // configuration and are not the one at path.
 func Unused(path string) []string {
