@@ -14,11 +14,11 @@ var (
 type Vocabulary struct {
 	Search, List, Describe, Categories, Similar string // operations
 
-	Labels     string // what lists all servers, tags and categories
-	Status     string // what says how the servers are
-	SearchType string // what chooses keyword, semantic or hybrid
-	MinScore   string // what cuts rows by score
-	Timeout    string // what gives a call more time
+	Labels          string // what lists all servers, tags and categories
+	Status          string // what says how the servers are
+	Hybrid, Keyword string // what has a search rank so
+	MinScore        string // what cuts rows by score
+	Timeout         string // what gives a call more time
 }
 
 // Advice says what to do next; nil says nothing.

@@ -87,9 +87,9 @@ func searchError(err error) error {
 		Problem: strings.TrimPrefix(err.Error(), "search: "),
 		Next: func(v Vocabulary) string {
 			if errors.Is(err, index.ErrUnknownWords) {
-				return "use other words, in English if you can; " + v.SearchType + ` "keyword" finds tools that are described in these`
+				return "use other words, in English if you can; " + v.Keyword + ` finds tools that are described in these`
 			}
-			return "try " + v.SearchType + ` "hybrid", which answers by keywords when vectors are missing`
+			return "try " + v.Hybrid + `, which answers by keywords when vectors are missing`
 		},
 		Err: err,
 	}
@@ -115,7 +115,7 @@ func (g *Gateway) searchAdvice(v view.View, res *index.Results, r SearchRequest)
 		}
 	case len(res.Hits) == 0:
 		return func(v Vocabulary) string {
-			return "no tool shares a word with the query; rephrase it, or use " + v.SearchType + ` "hybrid"`
+			return "no tool shares a word with the query; rephrase it, or use " + v.Hybrid
 		}
 	case res.WeakMatch && res.Calibrated && r.Text != "":
 		return func(v Vocabulary) string {

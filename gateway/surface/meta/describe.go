@@ -63,6 +63,11 @@ func (s *Surface) describeTool(ctx context.Context, c surface.Call) (*surface.An
 	if err != nil {
 		return nil, err
 	}
+	return surface.NewAnswer(Described(d, examples, metrics))
+}
+
+// Described is the object that describe_tool answers with.
+func Described(d gateway.Description, examples, metrics bool) any {
 	out := describe(d)
 	if examples {
 		out.Examples = d.Tool.Examples
@@ -71,7 +76,7 @@ func (s *Surface) describeTool(ctx context.Context, c surface.Call) (*surface.An
 		out.Metrics = metricsOf(d.Metrics)
 	}
 	out.fit()
-	return surface.NewAnswer(out)
+	return out
 }
 
 func describe(d gateway.Description) *description {
@@ -132,6 +137,11 @@ func (s *Surface) similarTools(ctx context.Context, c surface.Call) (*surface.An
 	if err != nil {
 		return nil, err
 	}
+	return surface.NewAnswer(Alike(res))
+}
+
+// Alike is the object that get_similar_tools answers with.
+func Alike(res gateway.SimilarResult) any {
 	ref := res.Reference.Tool
 	out := similarAnswer{Reference: words.ToolName(ref.Server, ref.Name), Similar: make([]similarRow, len(res.Tools))}
 	for i, n := range res.Tools {
@@ -140,5 +150,5 @@ func (s *Surface) similarTools(ctx context.Context, c surface.Call) (*surface.An
 			Also: words.CutAll(n.Homes, words.MaxServer+1+words.MaxName, maxHomes),
 		}
 	}
-	return surface.NewAnswer(out)
+	return out
 }

@@ -28,7 +28,7 @@ func (s *Surface) executeTool(ctx context.Context, c surface.Call) (*surface.Ans
 	if err != nil {
 		return nil, err
 	}
-	answer, err := executed(x, c.Protocol, untouched)
+	answer, err := Executed(x, c.Protocol, untouched)
 	if err != nil {
 		x.Release()
 		return nil, err
@@ -75,9 +75,9 @@ type executionMetadata struct {
 	Server string `json:"server"`
 }
 
-// executed turns an execution into an answer, losing nothing. A tool's result
+// Executed is what execute_tool answers with, losing nothing. A tool's result
 // comes untouched or in this surface's own object.
-func executed(x gateway.Execution, protocol string, untouched bool) (*surface.Answer, error) {
+func Executed(x gateway.Execution, protocol string, untouched bool) (*surface.Answer, error) {
 	r := x.Result
 	if r.NeedsInput {
 		return &surface.Answer{NeedsInput: true, InputRequests: r.InputRequests, RequestState: r.RequestState}, nil
@@ -116,12 +116,9 @@ func wrapped(x gateway.Execution) (*surface.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var texts []string
 	var others []json.RawMessage
 	for _, b := range x.Result.Content {
-		if b.Type == "text" {
-			texts = append(texts, b.Text)
-		} else {
+		if b.Type != "text" {
 			others = append(others, b.Raw)
 		}
 	}
@@ -130,7 +127,7 @@ func wrapped(x gateway.Execution) (*surface.Answer, error) {
 	if x.Result.IsError {
 		key = "error"
 	}
-	o.Add(key, resultValue(x.Result.Structured, texts))
+	o.Add(key, Value(x.Result))
 	if x.Result.IsError {
 		o.Add("hint", rawjson.Quote(words.ToolName(t.Server, t.Name)+" itself reported this error; describe_tool shows what it expects"))
 	}
@@ -141,9 +138,17 @@ func wrapped(x gateway.Execution) (*surface.Answer, error) {
 	return a, nil
 }
 
-func resultValue(structured json.RawMessage, texts []string) json.RawMessage {
-	if structured != nil {
-		return structured
+// Value is what a result says: its structured content; else the one text,
+// parsed when it is JSON; else all texts.
+func Value(r gateway.Result) json.RawMessage {
+	if r.Structured != nil {
+		return r.Structured
+	}
+	var texts []string
+	for _, b := range r.Content {
+		if b.Type == "text" {
+			texts = append(texts, b.Text)
+		}
 	}
 	if len(texts) == 1 {
 		if one := bytes.TrimSpace([]byte(texts[0])); json.Valid(one) {

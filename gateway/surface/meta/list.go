@@ -46,14 +46,19 @@ func (s *Surface) listTools(ctx context.Context, c surface.Call) (*surface.Answe
 	if err != nil {
 		return nil, err
 	}
-	return surface.NewAnswer(listAnswer{
+	return surface.NewAnswer(Listed(res, r))
+}
+
+// Listed is the object that list_tools answers r with.
+func Listed(res gateway.ListResult, r gateway.ListRequest) any {
+	return listAnswer{
 		Tools: rows(res.Tools, rowOptions{schemas: r.Schemas, created: r.Sort == index.ByCreatedAt, metrics: r.Metrics}),
 		Pagination: pagination{
 			Page: res.Page, PageSize: res.Size, TotalItems: res.Total, TotalPages: res.Pages,
 			HasNext: res.Page < res.Pages, HasPrevious: res.Page > 1,
 		},
 		Hint: res.Next.In(vocabulary),
-	})
+	}
 }
 
 type categoriesAnswer struct {
@@ -83,6 +88,11 @@ func (s *Surface) toolCategories(ctx context.Context, c surface.Call) (*surface.
 	if err != nil {
 		return nil, err
 	}
+	return surface.NewAnswer(Counted(res, withTags, withServers))
+}
+
+// Counted is the object that get_tool_categories answers with.
+func Counted(res gateway.CategoriesResult, withTags, withServers bool) any {
 	out := categoriesAnswer{Total: res.Total}
 	out.Categories, out.MoreCategories = counts(res.Categories, words.MaxLabel)
 	if withTags {
@@ -91,7 +101,7 @@ func (s *Surface) toolCategories(ctx context.Context, c surface.Call) (*surface.
 	if withServers {
 		out.Servers, out.MoreServers = counts(res.Servers, words.MaxServer)
 	}
-	return surface.NewAnswer(out)
+	return out
 }
 
 // counts are the first maxCounted of in, the most frequent, with names of at

@@ -21,7 +21,7 @@ var vocabulary = gateway.Vocabulary{
 	Search: "search_tools", List: "list_tools", Describe: "describe_tool",
 	Categories: "get_tool_categories", Similar: "get_similar_tools",
 	Labels: "get_tool_categories with include_servers", Status: `"tooldex status"`,
-	SearchType: "search_type", MinScore: "min_score", Timeout: "options.timeout_ms",
+	Hybrid: `search_type "hybrid"`, Keyword: `search_type "keyword"`, MinScore: "min_score", Timeout: "options.timeout_ms",
 }
 
 // A Surface answers the six meta-tools.

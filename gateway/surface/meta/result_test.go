@@ -34,7 +34,7 @@ func resultOf(t *testing.T, raw string, untouched bool, protocol string) *surfac
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := executed(x, protocol, untouched)
+	a, err := Executed(x, protocol, untouched)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestInputRequired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := executed(x, gateway.StatelessEra, false)
+	a, err := Executed(x, gateway.StatelessEra, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func FuzzResult(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			a, err := executed(x, era, untouched)
+			a, err := Executed(x, era, untouched)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -64,10 +64,15 @@ func (s *Surface) searchTools(ctx context.Context, c surface.Call) (*surface.Ans
 	if err != nil {
 		return nil, err
 	}
-	return surface.NewAnswer(searchAnswer{
+	return surface.NewAnswer(Found(res, r))
+}
+
+// Found is the object that search_tools answers r with.
+func Found(res gateway.SearchResult, r gateway.SearchRequest) any {
+	return searchAnswer{
 		Tools: rows(res.Tools, rowOptions{scores: r.Text != "", schemas: r.Schemas, metrics: r.Metrics}),
 		Total: res.Total, Metadata: metadataOf(res, r.Text), Hint: res.Next.In(vocabulary),
-	})
+	}
 }
 
 func metadataOf(res gateway.SearchResult, text string) searchMetadata {
