@@ -12,7 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface/meta"
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/internal/app"
 )
 
@@ -70,7 +73,7 @@ func (a *cli) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFl
 	if err != nil {
 		return err
 	}
-	server, arguments, err := a.prepareCall(cmd, look, tool, pairs, f)
+	server, request, err := a.prepareCall(cmd, look, tool, pairs, f)
 	if err = errors.Join(err, look.Close()); err != nil {
 		return err
 	}
@@ -78,43 +81,35 @@ func (a *cli) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFl
 	if err != nil {
 		return err
 	}
-	var answer *surface.Answer
+	var x gateway.Execution
 	err = e.Run(cmd.Context(), func(ctx context.Context) error {
 		// The tool's time begins when its server is there: a start may download.
 		if err := e.Connect(ctx, server); err != nil {
 			return hint(err, "see \"tooldex doctor --server %s\"", server)
 		}
-		answer = e.Server.Call(ctx, "execute_tool", arguments)
-		return nil
+		x, err = e.Gateway.Execute(ctx, view.View{}, request)
+		return told(err)
 	})
 	if err = errors.Join(err, e.Close()); err != nil {
 		return err
 	}
-	return a.showResult(answer, f.raw)
+	return a.showResult(x, f.raw)
 }
 
-// prepareCall finds the tool and makes the arguments of execute_tool.
-func (a *cli) prepareCall(cmd *cobra.Command, e *app.Engine, tool string, pairs []string, f *callFlags) (server string, arguments json.RawMessage, err error) {
+// prepareCall finds the tool and reads its arguments.
+func (a *cli) prepareCall(cmd *cobra.Command, e *app.Engine, tool string, pairs []string, f *callFlags) (server string, r gateway.ExecuteRequest, err error) {
 	if err := e.NeedTools(); err != nil {
-		return "", nil, advised(err, e.Config)
+		return "", r, advised(err, e.Config)
 	}
 	hit, err := resolve(e, tool)
 	if err != nil {
-		return "", nil, err
+		return "", r, err
+	}
+	if _, most := e.Gateway.Timeouts(); f.timeout < 0 || f.timeout > most {
+		return "", r, usagef(cmd, "--timeout %s: want at most %s", f.timeout, most)
 	}
 	args, err := a.givenArguments(cmd, e, hit.ID, pairs, f)
-	if err != nil {
-		return "", nil, err
-	}
-	options := map[string]any{}
-	if f.raw {
-		options["include_metadata"] = false
-	}
-	if f.timeout > 0 {
-		options["timeout_ms"] = f.timeout.Milliseconds()
-	}
-	arguments, err = json.Marshal(map[string]any{"tool_name": hit.ID, "arguments": args, "options": options})
-	return hit.Tool.Server, arguments, err
+	return hit.Tool.Server, gateway.ExecuteRequest{Name: hit.ID, Arguments: args, Timeout: f.timeout}, err
 }
 
 // givenArguments are the tool's arguments from --args or key=value.
@@ -176,64 +171,54 @@ func pairArguments(cmd *cobra.Command, e *app.Engine, id string, pairs []string)
 	return json.Marshal(args)
 }
 
-// showResult prints what execute_tool answered.
-func (a *cli) showResult(answer *surface.Answer, raw bool) error {
-	whole, err := answer.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	if raw {
-		a.say("%s", whole)
-		if answer.IsError {
-			return errReported
-		}
-		return nil
-	}
-	object, err := answered("execute_tool", answer)
-	if err != nil || a.json {
-		return a.sayRaw(object, err)
-	}
-	var res struct {
-		Result   json.RawMessage `json:"result"`
-		Metadata struct {
-			Server string `json:"server"`
-			Millis int64  `json:"execution_time_ms"`
-		} `json:"execution_metadata"`
-	}
-	if err := json.Unmarshal(object, &res); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
+// showResult prints what a tool returned.
+func (a *cli) showResult(x gateway.Execution, raw bool) error {
+	value := meta.Value(x.Result)
 	var text string
-	if json.Unmarshal(res.Result, &text) == nil {
+	isText := json.Unmarshal(value, &text) == nil
+	switch {
+	case raw:
+		answer, err := meta.Executed(x, gateway.StatelessEra, true)
+		if err != nil {
+			return err
+		}
+		if err := a.sayRaw(answer.MarshalJSON()); err != nil || !x.Result.IsError {
+			return err
+		}
+		return errReported
+	case x.Result.IsError:
+		err := fmt.Errorf("%s", orDefault(text, string(value)))
+		return hint(err, "%s itself reported this error; %s shows what it expects", words.ToolName(x.Tool.Tool.Server, x.Tool.Tool.Name), commands.Describe)
+	case a.json:
+		answer, err := meta.Executed(x, gateway.StatelessEra, false)
+		if err != nil {
+			return err
+		}
+		return a.sayRaw(answer.JSON, nil)
+	case isText:
 		out := a.out
 		if width(out) == 0 {
 			out = a.raw // a file or another program gets what the tool gave
 		}
 		fmt.Fprintln(out, strings.TrimSuffix(text, "\n"))
-	} else if err := a.print(res.Result); err != nil {
-		return err
+	default:
+		if err := a.print(value); err != nil {
+			return err
+		}
 	}
-	if other := otherBlocks(whole); other != "" {
+	if other := otherBlocks(x.Result.Content); other != "" {
 		a.note("note: not shown: %s; --raw prints everything", other)
 	}
 	return nil
 }
 
-// otherBlocks names the content blocks of a result beside the first.
-func otherBlocks(whole json.RawMessage) string {
-	var res struct {
-		Content []struct {
-			Type     string `json:"type"`
-			MIMEType string `json:"mimeType"`
-		} `json:"content"`
-	}
-	if json.Unmarshal(whole, &res) != nil {
-		return ""
-	}
+// otherBlocks names the content blocks that are no text.
+func otherBlocks(content []gateway.Block) string {
 	var out []string
-	for i, b := range res.Content {
-		if i > 0 {
-			out = append(out, strings.TrimSpace(b.Type+" "+b.MIMEType))
+	for _, b := range content {
+		var known struct{ MIMEType string }
+		if b.Type != "text" && json.Unmarshal(b.Raw, &known) == nil {
+			out = append(out, strings.TrimSpace(b.Type+" "+known.MIMEType))
 		}
 	}
 	return strings.Join(out, ", ")

@@ -8,11 +8,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/serve"
+	"github.com/tooldex/tooldex/gateway/surface/meta"
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/sample"
@@ -129,22 +134,27 @@ func (a *cli) walkJSON(ctx context.Context, e *app.Engine) error {
 		return err
 	}
 	type search struct {
-		Query  string          `json:"query"`
-		Answer json.RawMessage `json:"answer"`
+		Query  string `json:"query"`
+		Answer any    `json:"answer"`
 	}
 	var searches []search
 	for _, query := range demoQueries {
-		raw, err := metaCall(ctx, e, "search_tools", map[string]any{"query": query, "limit": 3})
+		r := demoRequest(query)
+		res, err := e.Gateway.Search(ctx, view.View{}, r)
 		if err != nil {
-			return err
+			return told(err)
 		}
-		searches = append(searches, search{query, raw})
+		searches = append(searches, search{query, meta.Found(res, r)})
 	}
-	raw, err := metaCall(ctx, e, "execute_tool", map[string]any{"tool_name": demoTool, "arguments": json.RawMessage(demoArguments)})
+	called, err := demoExecute(ctx, e, demoArguments)
 	if err != nil {
 		return err
 	}
-	return a.print(map[string]any{"servers": e.Servers.Status(), "tools": e.Index.Status().Tools, "searches": searches, "call": raw})
+	return a.print(map[string]any{"servers": e.Servers.Status(), "tools": e.Index.Status().Tools, "searches": searches, "call": called})
+}
+
+func demoRequest(query string) gateway.SearchRequest {
+	return gateway.SearchRequest{Text: query, Limit: 3}
 }
 
 // step prints the heading of one step.
@@ -188,18 +198,13 @@ func (a *cli) demoSearch(ctx context.Context, e *app.Engine) error {
 	a.step(2, "Found tools by what they do: the client calls search_tools")
 	for _, query := range demoQueries {
 		began := time.Now()
-		raw, err := metaCall(ctx, e, "search_tools", map[string]any{"query": query, "limit": 3})
+		res, err := e.Gateway.Search(ctx, view.View{}, demoRequest(query))
 		if err != nil {
-			return err
+			return told(err)
 		}
-		took := time.Since(began)
-		var res found
-		if err := json.Unmarshal(raw, &res); err != nil {
-			return fmt.Errorf("read answer: %w", err)
-		}
-		a.say("   %q  (%.1f ms)", query, float64(took.Microseconds())/1000)
-		for _, t := range res.Tools {
-			a.say("     %.4f  %-34s %s", t.Score, t.QualifiedName, a.short(t.Description, 48))
+		a.say("   %q  (%.1f ms)", query, float64(time.Since(began).Microseconds())/1000)
+		for _, h := range res.Hits {
+			a.say("     %.4f  %-34s %s", h.Score, h.Tool.QualifiedName(), a.short(h.Tool.Description, 48))
 		}
 	}
 	return nil
@@ -220,7 +225,7 @@ func (a *cli) demoExplain(ctx context.Context, e *app.Engine) error {
 	if err != nil {
 		return err
 	}
-	x, err := explain(ctx, e, query, &searchFlags{}, hit.ID)
+	x, err := e.Index.Explain(ctx, index.Query{Text: query, Limit: 3}, hit.ID)
 	if err != nil {
 		return err
 	}
@@ -230,16 +235,12 @@ func (a *cli) demoExplain(ctx context.Context, e *app.Engine) error {
 
 func (a *cli) demoDescribe(ctx context.Context, e *app.Engine) error {
 	a.step(4, "Read its parameters: the client calls describe_tool")
-	raw, err := metaCall(ctx, e, "describe_tool", map[string]any{"tool_name": demoTool})
+	d, err := e.Gateway.Describe(ctx, view.View{}, gateway.DescribeRequest{Name: demoTool})
 	if err != nil {
-		return err
+		return told(err)
 	}
-	var d described
-	if err := json.Unmarshal(raw, &d); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	a.hang("   ", d.Qualified+": "+d.Description)
-	for _, x := range d.Examples {
+	a.hang("   ", d.Tool.QualifiedName()+": "+d.Tool.Description)
+	for _, x := range d.Tool.Examples {
 		a.hang("   example ", string(x.Arguments))
 	}
 	return nil
@@ -247,22 +248,27 @@ func (a *cli) demoDescribe(ctx context.Context, e *app.Engine) error {
 
 func (a *cli) demoCall(ctx context.Context, e *app.Engine) error {
 	a.step(5, "Ran it: the client calls execute_tool")
-	if err := a.demoExecute(ctx, e, demoTool, demoArguments); err != nil {
-		return err
+	for i, arguments := range []string{demoArguments, strings.Replace(demoArguments, "to", "too", 1)} {
+		if i > 0 {
+			a.say("\n   A mistake is answered with what to do about it:")
+		}
+		answer, err := demoExecute(ctx, e, arguments)
+		if err != nil {
+			return err
+		}
+		a.hang("   call   ", demoTool+" "+arguments)
+		a.hang("   answer ", string(answer))
 	}
-	a.say("\n   A mistake is answered with what to do about it:")
-	return a.demoExecute(ctx, e, demoTool, `{"from":{"latitude":52.52,"longitude":13.405},"too":{"latitude":48.857,"longitude":2.352}}`)
+	return nil
 }
 
-func (a *cli) demoExecute(ctx context.Context, e *app.Engine, tool, args string) error {
-	arguments, err := json.Marshal(map[string]any{"tool_name": tool, "arguments": json.RawMessage(args)})
+// demoExecute is what a client gets that runs the demo's tool.
+func demoExecute(ctx context.Context, e *app.Engine, args string) (json.RawMessage, error) {
+	arguments, err := json.Marshal(map[string]any{"tool_name": demoTool, "arguments": json.RawMessage(args)})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	answer := e.Server.Call(ctx, "execute_tool", arguments)
-	a.hang("   call   ", tool+" "+args)
-	a.hang("   answer ", string(answer.JSON))
-	return nil
+	return e.Server.Call(ctx, "execute_tool", arguments).JSON, nil
 }
 
 // demoServe goes on serving until the person has seen enough.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +13,8 @@ import (
 	"github.com/mattn/go-isatty"
 	"golang.org/x/term"
 
-	"github.com/tooldex/tooldex/gateway/surface"
-	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/rawjson"
 )
 
 // width is the number of columns of the terminal that w is, 0 if it is none.
@@ -61,13 +59,6 @@ func (a *cli) showRows(g *grid, none string) {
 		return
 	}
 	a.show(g)
-}
-
-// advise notes what to do next, if there is anything.
-func (a *cli) advise(hint string) {
-	if hint != "" {
-		a.note("hint: %s", commandWords.Replace(hint))
-	}
 }
 
 func (g *grid) write(w io.Writer) {
@@ -161,41 +152,36 @@ func (a *cli) paragraph(indent, s string) {
 	}
 }
 
-// commandWords are the meta-tools by the commands that do the same, for
-// messages that were written for models.
-var commandWords = strings.NewReplacer(
-	"search_tools", `"tooldex search"`, "list_tools", `"tooldex tools list"`, "describe_tool", `"tooldex tools show"`,
-	"execute_tool", `"tooldex call"`, "get_tool_categories", `"tooldex tools categories"`, "get_similar_tools", `"tooldex similar"`,
-)
-
-// metaCall calls a meta-tool and returns its object. args are left out where
-// nil.
-func metaCall(ctx context.Context, e *app.Engine, tool string, args map[string]any) (json.RawMessage, error) {
-	for key, v := range args {
-		if v == nil {
-			delete(args, key)
-		}
-	}
-	raw, err := json.Marshal(args)
-	if err != nil {
-		return nil, err
-	}
-	return answered(tool, e.Server.Call(ctx, tool, raw))
+// commands is how the command line calls what there is to do and to give.
+var commands = gateway.Vocabulary{
+	Search: `"tooldex search"`, List: `"tooldex tools list"`, Describe: `"tooldex tools show"`,
+	Categories: `"tooldex tools categories"`, Similar: `"tooldex similar"`, Labels: `"tooldex tools categories"`, Status: `"tooldex status"`,
+	Hybrid: "--mode hybrid", Keyword: "--mode keyword", MinScore: "--min-score", Timeout: "--timeout",
 }
 
-// answered is the object of a meta-tool's answer, or its error.
-func answered(tool string, ans *surface.Answer) (json.RawMessage, error) {
-	if !ans.IsError {
-		return ans.JSON, nil
+// told is what an operation failed with, with its advice as a hint.
+func told(err error) error {
+	var failure *gateway.Error
+	if !errors.As(err, &failure) || failure.Next == nil {
+		return err
 	}
-	var failure struct{ Error, Hint string }
-	if err := json.Unmarshal(ans.JSON, &failure); err != nil || failure.Error == "" {
-		return nil, errors.New(strings.TrimSpace(string(ans.JSON)))
+	return hint(err, "%s", failure.Next.In(commands))
+}
+
+// advise notes what to do next, if there is anything.
+func (a *cli) advise(next gateway.Advice) {
+	if next != nil {
+		a.note("hint: %s", next.In(commands))
 	}
-	message := strings.TrimPrefix(strings.TrimPrefix(failure.Error, tool+": "), tool+" ")
-	err := errors.New(commandWords.Replace(message))
-	if failure.Hint == "" {
-		return nil, err
+}
+
+// answer prints an operation's result as the JSON object that v gives, when
+// that is wanted, else shows it to a person.
+func (a *cli) answer(v any, show func()) error {
+	if !a.json {
+		show()
+		return nil
 	}
-	return nil, hint(err, "%s", commandWords.Replace(failure.Hint))
+	raw, err := rawjson.Marshal(v)
+	return a.sayRaw(raw, err)
 }

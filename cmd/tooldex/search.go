@@ -2,14 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface/meta"
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/config"
 )
 
 const searchHelp = `Find tools by what they do, best first. The answer comes from the state folder;
@@ -36,18 +41,8 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.categories, "category", nil, "only tools of this `category`; can be repeated")
 }
 
-// filters is the argument of the meta-tools; nil without any.
-func (f *filterFlags) filters() map[string]any {
-	out := map[string]any{}
-	for key, values := range map[string][]string{"servers": f.servers, "tags": f.tags, "categories": f.categories} {
-		if len(values) > 0 {
-			out[key] = values
-		}
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	return out
+func (f *filterFlags) filter() index.Filter {
+	return index.Filter{Servers: f.servers, Tags: f.tags, Categories: f.categories}
 }
 
 // searchFlags are the flags of search.
@@ -55,11 +50,9 @@ type searchFlags struct {
 	filterFlags
 	mode, expect string
 	limit        int
-	hasLimit     bool
 	minScore     float64
 	explain      bool
 	schemas      bool
-	hasMin       bool
 }
 
 func (a *cli) search() *cobra.Command {
@@ -77,79 +70,57 @@ func (a *cli) search() *cobra.Command {
 	fs.StringVar(&f.expect, "expect", "", "explain where this `tool` is and why")
 	fs.BoolVar(&f.schemas, "schemas", false, "with --json: include the tools' schemas")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f.hasMin, f.hasLimit = cmd.Flags().Changed("min-score"), cmd.Flags().Changed("limit")
 		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
-			return a.runSearch(ctx, e, strings.Join(args, " "), &f)
+			r, err := f.request(cmd, strings.TrimSpace(strings.Join(args, " ")), e.Config.Meta)
+			if err != nil {
+				return err
+			}
+			return a.runSearch(ctx, e, r, &f)
 		})
 	}
 	return cmd
 }
 
-func (f *searchFlags) arguments(query string) map[string]any {
-	filters := f.filters()
-	if f.hasMin {
-		if filters == nil {
-			filters = map[string]any{}
-		}
-		filters["min_score"] = f.minScore
+// request is what the flags ask for, within what the configuration allows.
+func (f *searchFlags) request(cmd *cobra.Command, query string, m config.Meta) (gateway.SearchRequest, error) {
+	r := gateway.SearchRequest{
+		Text: query, Mode: index.Mode(f.mode), Filter: f.filter(), Schemas: f.schemas, Metrics: m.IncludeMetricsInSearch,
+		Limit: min(m.DefaultSearchLimit, m.MaxSearchLimit),
 	}
-	args := map[string]any{"query": query}
-	if filters != nil {
-		args["filters"] = filters
+	if cmd.Flags().Changed("limit") {
+		r.Limit = f.limit
 	}
-	if f.hasLimit {
-		args["limit"] = f.limit
-	}
-	if f.mode != "" {
-		args["search_type"] = f.mode
-	}
-	if f.schemas {
-		args["include_schemas"] = true
-	}
-	return args
-}
-
-// found is what search_tools answers, as far as it is shown.
-type found struct {
-	Tools []struct {
-		ID            string  `json:"id"`
-		QualifiedName string  `json:"qualified_name"`
-		Description   string  `json:"description"`
-		Score         float64 `json:"score"`
-		Category      string  `json:"category"`
-	} `json:"tools"`
-	Total    int `json:"total_matches"`
-	Metadata struct {
-		SearchType string `json:"search_type"`
-		Requested  string `json:"requested"`
-		Degraded   bool   `json:"degraded"`
-		Reason     string `json:"reason"`
-		WeakMatch  bool   `json:"weak_match"`
-		Confidence string `json:"confidence"`
-	} `json:"search_metadata"`
-	Hint string `json:"hint"`
-}
-
-func (a *cli) runSearch(ctx context.Context, e *app.Engine, query string, f *searchFlags) error {
-	raw, err := metaCall(ctx, e, "search_tools", f.arguments(query))
-	if err != nil {
-		return err
-	}
-	var res found
-	if err := json.Unmarshal(raw, &res); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	explained, err := explanations(ctx, e, query, f, &res)
-	if err != nil {
-		return err
+	if cmd.Flags().Changed("min-score") {
+		r.MinScore = &f.minScore
 	}
 	switch {
-	case a.json && !f.explain && f.expect == "":
-		a.say("%s", raw)
-	case a.json:
-		err = a.print(map[string]any{"search": raw, "explanations": explained})
-	default:
-		a.showFound(query, &res, explained)
+	case f.mode != "" && !slices.Contains(modes, f.mode):
+		return r, oneOf(cmd, "mode", f.mode)
+	case r.Limit < 1 || r.Limit > m.MaxSearchLimit:
+		return r, usagef(cmd, "--limit %d: want 1 to %d", r.Limit, m.MaxSearchLimit)
+	case f.minScore < 0 || f.minScore > 1:
+		return r, usagef(cmd, "--min-score %g: want 0 to 1", f.minScore)
+	}
+	return r, nil
+}
+
+func (a *cli) runSearch(ctx context.Context, e *app.Engine, r gateway.SearchRequest, f *searchFlags) error {
+	res, err := e.Gateway.Search(ctx, view.View{}, r)
+	if err != nil {
+		return told(err)
+	}
+	explained, err := explanations(ctx, e, r, f, res.Hits)
+	if err != nil {
+		return err
+	}
+	found := meta.Found(res, r)
+	if f.explain || f.expect != "" {
+		found = map[string]any{"search": found, "explanations": explained}
+	}
+	if a.json && (f.explain || f.expect != "") {
+		err = a.print(found)
+	} else {
+		err = a.answer(found, func() { a.showFound(r.Text, &res, explained) })
 	}
 	if err == nil && f.expect != "" && !explained[len(explained)-1].among {
 		return errReported
@@ -157,23 +128,32 @@ func (a *cli) runSearch(ctx context.Context, e *app.Engine, query string, f *sea
 	return err
 }
 
-func (a *cli) showFound(query string, res *found, explained []explained) {
+func (a *cli) showFound(query string, res *gateway.SearchResult, explained []explained) {
 	g := &grid{head: []string{"score", "tool", "category", "description"}, numbers: []int{0}}
-	for _, t := range res.Tools {
-		score := fmt.Sprintf("%.4f", t.Score)
+	for _, h := range res.Hits {
+		score := fmt.Sprintf("%.4f", h.Score)
 		if query == "" {
 			score = "" // a list by filters has none
 		}
-		g.add(score, t.QualifiedName, t.Category, t.Description)
+		g.add(append([]string{score}, row(h)...)...)
 	}
 	a.showRows(g, "No tool found.")
-	if m := res.Metadata; m.Degraded {
-		a.note("note: ranked by words only: %s", m.Reason)
+	if res.Degraded {
+		a.note("note: ranked by words only: %s", res.Reason)
 	}
-	a.advise(res.Hint)
+	a.advise(res.Next)
 	for _, x := range explained {
 		a.say("")
 		a.showExplained("", x)
+	}
+}
+
+// row is the tool, the category and the description of a row, each as short as
+// a model gets it.
+func row(h index.Hit) []string {
+	return []string{
+		words.ToolName(h.Tool.Server, h.Tool.Name), words.Cut(h.Category, words.MaxLabel),
+		words.Shorten(h.Tool.Description, words.MaxDescription),
 	}
 }
 
@@ -186,15 +166,20 @@ type explained struct {
 
 // explanations accounts for the rows, as --explain asks, and for the tool of
 // --expect, which is the last then.
-func explanations(ctx context.Context, e *app.Engine, query string, f *searchFlags, res *found) ([]explained, error) {
+func explanations(ctx context.Context, e *app.Engine, r gateway.SearchRequest, f *searchFlags, hits []index.Hit) ([]explained, error) {
 	out := []explained{} // not null in JSON
-	if f.explain {
-		for _, t := range res.Tools {
-			x, err := explain(ctx, e, query, f, t.ID)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, explained{t.QualifiedName, x, true})
+	q := index.Query{Text: r.Text, Mode: r.Mode, Filter: r.Filter, Limit: r.Limit, MinScore: r.MinScore}
+	add := func(h index.Hit, among bool) error {
+		x, err := e.Index.Explain(ctx, q, h.ID)
+		out = append(out, explained{h.Tool.QualifiedName(), x, among})
+		return err
+	}
+	for _, h := range hits {
+		if !f.explain {
+			break
+		}
+		if err := add(h, true); err != nil {
+			return nil, err
 		}
 	}
 	if f.expect == "" {
@@ -204,26 +189,7 @@ func explanations(ctx context.Context, e *app.Engine, query string, f *searchFla
 	if err != nil {
 		return nil, err
 	}
-	x, err := explain(ctx, e, query, f, hit.ID)
-	among := false
-	for _, t := range res.Tools {
-		among = among || t.ID == hit.ID
-	}
-	return append(out, explained{hit.Tool.QualifiedName(), x, among}), err
-}
-
-func explain(ctx context.Context, e *app.Engine, query string, f *searchFlags, id string) (index.Explanation, error) {
-	q := index.Query{
-		Text: query, Mode: index.Mode(f.mode), Limit: f.limit,
-		Filter: index.Filter{Servers: f.servers, Tags: f.tags, Categories: f.categories},
-	}
-	if q.Limit == 0 {
-		q.Limit = e.Config.Meta.DefaultSearchLimit
-	}
-	if f.hasMin {
-		q.MinScore = &f.minScore
-	}
-	return e.Index.Explain(ctx, q, id)
+	return out, add(hit, slices.ContainsFunc(hits, func(h index.Hit) bool { return h.ID == hit.ID }))
 }
 
 // resolve finds the one tool that name means.

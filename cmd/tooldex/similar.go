@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface/meta"
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/gateway/words"
+	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/app"
 )
 
@@ -24,38 +28,35 @@ func (a *cli) similar() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "most rows to show (default 5)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		arguments := map[string]any{"tool_name": args[0]}
-		if cmd.Flags().Changed("limit") {
-			arguments["limit"] = limit
+		if cmd.Flags().Changed("limit") && (limit < 1 || limit > maxSimilar) {
+			return usagef(cmd, "--limit %d: want 1 to %d", limit, maxSimilar)
 		}
 		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
-			raw, err := metaCall(ctx, e, "get_similar_tools", arguments)
-			if err != nil || a.json {
-				return a.sayRaw(raw, err)
+			if !e.Config.Meta.EnableSimilarTools {
+				return turnedOff("meta_config.enable_similar_tools")
 			}
-			return a.showSimilar(raw)
+			res, err := e.Gateway.Similar(ctx, view.View{}, gateway.SimilarRequest{Name: args[0], Limit: limit})
+			if err != nil {
+				return told(err)
+			}
+			return a.answer(meta.Alike(res), func() { a.showSimilar(res.Tools) })
 		})
 	}
 	return cmd
 }
 
-func (a *cli) showSimilar(raw json.RawMessage) error {
-	var res struct {
-		Tools []struct {
-			Name       string  `json:"name"`
-			Similarity float64 `json:"similarity"`
-			Reason     string  `json:"reason"`
-		} `json:"similar_tools"`
-		Hint string `json:"hint"`
-	}
-	if err := json.Unmarshal(raw, &res); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
+// maxSimilar is how many tools can be asked for.
+const maxSimilar = 20
+
+// turnedOff is the error of a command that the operator does not want.
+func turnedOff(setting string) error {
+	return hint(fmt.Errorf("the operator turned it off (%s)", setting), "use %s or %s", commands.Search, commands.List)
+}
+
+func (a *cli) showSimilar(tools []index.Neighbor) {
 	g := &grid{head: []string{"similarity", "tool", "shared"}, numbers: []int{0}}
-	for _, t := range res.Tools {
-		g.add(fmt.Sprintf("%.4f", t.Similarity), t.Name, t.Reason)
+	for _, t := range tools {
+		g.add(fmt.Sprintf("%.4f", t.Score), words.ToolName(t.Tool.Server, t.Tool.Name), words.Cut(t.Reason, words.MaxReason))
 	}
 	a.showRows(g, "No similar tool found.")
-	a.advise(res.Hint)
-	return nil
 }

@@ -7,9 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface/meta"
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/app"
 )
@@ -41,36 +46,41 @@ func (a *cli) tools() *cobra.Command {
 
 func (a *cli) toolsList() *cobra.Command {
 	var f filterFlags
-	var page, size int
+	var r gateway.ListRequest
 	var sort string
-	var descending, schemas bool
 	cmd := &cobra.Command{Use: "list", Short: "List all tools", Long: listHelp, Example: listExample, Args: cobra.NoArgs}
 	f.add(cmd)
 	fs := cmd.Flags()
-	fs.IntVar(&page, "page", 1, "`number` of the page")
-	fs.IntVar(&size, "page-size", 20, "tools a page, at most 100")
-	fs.IntVar(&size, "limit", 20, "the same as --page-size")
+	fs.IntVar(&r.Page, "page", 1, "`number` of the page")
+	fs.IntVar(&r.Size, "page-size", 20, "tools a page, at most 100")
+	fs.IntVar(&r.Size, "limit", 20, "the same as --page-size")
 	fs.StringVar(&sort, "sort", "name", "sort by name, created_at, execution_count, success_rate or category")
-	fs.BoolVar(&descending, "desc", false, "last first")
-	fs.BoolVar(&schemas, "schemas", false, "with --json: include the tools' schemas")
+	fs.BoolVar(&r.Descending, "desc", false, "last first")
+	fs.BoolVar(&r.Schemas, "schemas", false, "with --json: include the tools' schemas")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		args := map[string]any{"page": page, "page_size": size, "sort_by": sort, "sort_order": "asc", "include_schemas": schemas}
-		if descending {
-			args["sort_order"] = "desc"
+		switch {
+		case r.Page < 1:
+			return usagef(cmd, "--page %d: want 1 or more", r.Page)
+		case r.Size < 1 || r.Size > maxPage:
+			return usagef(cmd, "--page-size %d: want 1 to %d", r.Size, maxPage)
+		case !slices.Contains(sorts, sort):
+			return oneOf(cmd, "sort", sort)
 		}
-		if filters := f.filters(); filters != nil {
-			args["filters"] = filters
-		}
+		r.Sort, r.Filter = index.SortKey(sort), f.filter()
+		r.Metrics = r.Sort == index.ByExecutionCount || r.Sort == index.BySuccessRate
 		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
-			raw, err := metaCall(ctx, e, "list_tools", args)
-			if err != nil || a.json {
-				return a.sayRaw(raw, err)
+			res, err := e.Gateway.List(ctx, view.View{}, r)
+			if err != nil {
+				return told(err)
 			}
-			return a.showList(raw)
+			return a.answer(meta.Listed(res, r), func() { a.showList(&res) })
 		})
 	}
 	return cmd
 }
+
+// maxPage is how many tools a page may have.
+const maxPage = 100
 
 // sayRaw prints a meta-tool's object as it is.
 func (a *cli) sayRaw(raw json.RawMessage, err error) error {
@@ -80,28 +90,16 @@ func (a *cli) sayRaw(raw json.RawMessage, err error) error {
 	return err
 }
 
-func (a *cli) showList(raw json.RawMessage) error {
-	var res struct {
-		found
-		Pagination struct {
-			Page  int `json:"page"`
-			Items int `json:"total_items"`
-			Pages int `json:"total_pages"`
-		} `json:"pagination"`
-	}
-	if err := json.Unmarshal(raw, &res); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
+func (a *cli) showList(res *gateway.ListResult) {
 	g := &grid{head: []string{"tool", "category", "description"}}
 	for _, t := range res.Tools {
-		g.add(t.QualifiedName, t.Category, t.Description)
+		g.add(row(t.Hit)...)
 	}
 	a.showRows(g, "No tool found.")
-	if p := res.Pagination; p.Pages > 1 {
-		a.note("page %d of %d, %s; --page turns it", p.Page, p.Pages, plural(p.Items, "tool"))
+	if res.Pages > 1 {
+		a.note("page %d of %d, %s; --page turns it", res.Page, res.Pages, plural(res.Total, "tool"))
 	}
-	a.advise(res.Hint)
-	return nil
+	a.advise(res.Next)
 }
 
 func (a *cli) toolsCategories() *cobra.Command {
@@ -110,29 +108,23 @@ func (a *cli) toolsCategories() *cobra.Command {
 		Example: "  tooldex tools categories\n  tooldex tools categories --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
-				raw, err := metaCall(ctx, e, "get_tool_categories", map[string]any{"include_servers": true})
-				if err != nil || a.json {
-					return a.sayRaw(raw, err)
+				if !e.Config.Meta.EnableCategories {
+					return turnedOff("meta_config.enable_categories")
 				}
-				return a.showCategories(raw)
+				res, err := e.Gateway.Categories(ctx, view.View{}, gateway.CategoriesRequest{})
+				if err != nil {
+					return told(err)
+				}
+				return a.answer(meta.Counted(res, true, true), func() { a.showCategories(&res) })
 			})
 		},
 	}
 }
 
-func (a *cli) showCategories(raw json.RawMessage) error {
-	type count struct {
-		Name        string `json:"name"`
-		Count       int    `json:"count"`
-		Description string `json:"description"`
-	}
-	var res struct{ Categories, Tags, Servers []count }
-	if err := json.Unmarshal(raw, &res); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
+func (a *cli) showCategories(res *gateway.CategoriesResult) {
 	for i, part := range []struct {
 		head string
-		rows []count
+		rows []index.CategoryCount
 	}{{"category", res.Categories}, {"tag", res.Tags}, {"server", res.Servers}} {
 		if len(part.rows) == 0 {
 			continue
@@ -146,7 +138,6 @@ func (a *cli) showCategories(raw json.RawMessage) error {
 		}
 		a.show(g)
 	}
-	return nil
 }
 
 func (a *cli) toolsShow() *cobra.Command {
@@ -158,66 +149,29 @@ func (a *cli) toolsShow() *cobra.Command {
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the tool object as the server sent it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
-			object, err := metaCall(ctx, e, "describe_tool", map[string]any{
-				"tool_name": args[0], "include_examples": true, "include_metrics": true, "include_similar": true,
-			})
-			if err != nil || a.json && !raw {
-				return a.sayRaw(object, err)
+			d, err := e.Gateway.Describe(ctx, view.View{}, gateway.DescribeRequest{Name: args[0], Similar: gateway.DefaultSimilar})
+			if err != nil {
+				return told(err)
 			}
-			return a.showTool(e, object, raw)
+			sent, err := e.Index.Raw(d.ID)
+			if err != nil || raw {
+				return a.sayRaw(sent, err)
+			}
+			original, err := index.Decode(d.Tool.Server, sent)
+			if err != nil {
+				return err
+			}
+			return a.answer(meta.Described(d, true, true), func() { a.showTool(&d, &original) })
 		})
 	}
 	return cmd
 }
 
-// described is what describe_tool answers.
-type described struct {
-	ID           string          `json:"id"`
-	Qualified    string          `json:"qualified_name"`
-	Title        string          `json:"title"`
-	Description  string          `json:"description"`
-	Input        json.RawMessage `json:"input_schema"`
-	Output       json.RawMessage `json:"output_schema"`
-	Annotations  json.RawMessage `json:"annotations"`
-	Tags         []string        `json:"tags"`
-	Category     string          `json:"category"`
-	CreatedAt    string          `json:"created_at"`
-	Inexecutable string          `json:"not_executable"`
-	Warnings     []string        `json:"warnings"`
-	Examples     []index.Example `json:"examples"`
-	Similar      []string        `json:"similar_tools"`
-	Server       struct {
-		Name        string `json:"name"`
-		Description string `json:"description"`
-	} `json:"server"`
-	Metrics struct {
-		Total       int64    `json:"total_executions"`
-		SuccessRate *float64 `json:"success_rate"`
-		Average     *int64   `json:"avg_response_time_ms"`
-	} `json:"metrics"`
-}
-
-func (a *cli) showTool(e *app.Engine, object json.RawMessage, rawOnly bool) error {
-	var d described
-	if err := json.Unmarshal(object, &d); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	raw, err := e.Index.Raw(d.ID)
-	if err != nil {
-		return err
-	}
-	if rawOnly {
-		a.say("%s", raw)
-		return nil
-	}
-	original, err := index.Decode(d.Server.Name, raw)
-	if err != nil {
-		return err
-	}
-	a.showHead(&d, &original)
+func (a *cli) showTool(d *gateway.Description, original *index.Tool) {
+	a.showHead(d, original)
 	a.showParameters("Parameters", d.Input)
 	a.showParameters("Result", d.Output)
-	for i, x := range d.Examples {
+	for i, x := range d.Tool.Examples {
 		if i == 0 {
 			a.say("\nExamples")
 		}
@@ -228,21 +182,21 @@ func (a *cli) showTool(e *app.Engine, object json.RawMessage, rawOnly bool) erro
 	}
 	if len(d.Similar) > 0 {
 		a.say("\nSimilar tools")
-		for _, name := range d.Similar {
-			a.say("  %s", flat(name))
+		for _, n := range d.Similar {
+			a.say("  %s", flat(words.ToolName(n.Tool.Server, n.Tool.Name)))
 		}
 	}
-	return nil
 }
 
-func (a *cli) showHead(d *described, original *index.Tool) {
-	title := d.Qualified
-	if d.Title != "" {
-		title += " – " + d.Title
+func (a *cli) showHead(d *gateway.Description, original *index.Tool) {
+	t := &d.Tool
+	title := t.QualifiedName()
+	if t.Title != "" {
+		title += " – " + t.Title
 	}
 	a.say("%s", flat(title))
-	a.paragraph("  ", orDefault(d.Description, "(no description)"))
-	if d.Description != original.Description {
+	a.paragraph("  ", orDefault(t.Description, "(no description)"))
+	if t.Description != original.Description {
 		a.say("  overridden; the server says:")
 		a.paragraph("    ", orDefault(original.Description, "(nothing)"))
 	}
@@ -253,15 +207,17 @@ func (a *cli) showHead(d *described, original *index.Tool) {
 		}
 	}
 	line("id", d.ID)
-	line("server", d.Server.Name)
-	line("", d.Server.Description)
+	line("server", t.Server)
+	line("", d.About)
 	line("category", overridden(d.Category, original.Category))
-	line("tags", overridden(strings.Join(d.Tags, ", "), strings.Join(original.Tags, ", ")))
+	line("tags", overridden(strings.Join(t.Tags, ", "), strings.Join(original.Tags, ", ")))
 	line("claims", claims(d.Annotations))
-	line("first seen", d.CreatedAt)
-	line("calls", calls(d))
-	line("cannot run", d.Inexecutable)
-	for _, w := range d.Warnings {
+	if !t.FirstSeen.IsZero() {
+		line("first seen", t.FirstSeen.UTC().Format(time.RFC3339))
+	}
+	line("calls", calls(d.Metrics))
+	line("cannot run", t.Inexecutable)
+	for _, w := range t.Warnings {
 		line("warning", w)
 	}
 }
@@ -291,11 +247,12 @@ func claims(annotations json.RawMessage) string {
 	return strings.Join(out, ", ")
 }
 
-func calls(d *described) string {
-	if d.Metrics.Total == 0 || d.Metrics.SuccessRate == nil || d.Metrics.Average == nil {
+func calls(m index.Metrics) string {
+	if m.Total == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d, %.0f %% succeeded, %d ms on average", d.Metrics.Total, *d.Metrics.SuccessRate*100, *d.Metrics.Average)
+	succeeded := 100 * float64(m.Total-m.Failed) / float64(m.Total)
+	return fmt.Sprintf("%d, %.0f %% succeeded, %d ms on average", m.Total, succeeded, (m.Time / time.Duration(m.Total)).Milliseconds())
 }
 
 // parameter is what of a property is shown.
