@@ -42,47 +42,67 @@ func (r *search) score() {
 	}
 }
 
-// fuse scores all documents.
+// fuse scores all documents. It says the same as fused, in a loop without
+// calls: it is a third of a search's time.
 func (r *search) fuse() {
-	for d, cosine := range r.cosines {
-		r.scores[d] = r.fused(uint32(d), cosine)
+	w, none, keywords := r.weights, rank.NoResult, r.keywords[:len(r.scores)]
+	if r.space == nil {
+		for d, keyword := range keywords {
+			if r.scores[d] = none; keyword > 0 {
+				r.scores[d] = w.Words(float64(keyword))
+			}
+		}
+	} else {
+		rows := r.space.rows
+		for d, cosine := range r.cosines[:len(r.scores)] {
+			if rows.Has(d) {
+				r.scores[d] = w.Score(float64(keywords[d]), float64(cosine), float64(r.prior(uint32(d), cosine)))
+			} else {
+				r.scores[d] = w.Words(float64(keywords[d]))
+			}
+		}
 	}
 	if r.allowed == nil {
 		return
 	}
 	for d := range r.scores {
 		if !r.allowed.Test(uint(d)) {
-			r.scores[d] = rank.NoResult
+			r.scores[d] = none
 		}
 	}
 }
 
-// fused is the score of a document, given its cosine. A tool without a server
-// is its own.
+// fused is the score of a document, given its cosine.
 func (r *search) fused(doc uint32, cosine float32) float64 {
-	keyword := r.keywords[doc]
+	keyword := float64(r.keywords[doc])
 	switch {
 	case r.space == nil && keyword == 0:
 		return rank.NoResult
 	case r.space == nil || !r.space.rows.Has(int(doc)):
-		return r.weights.Words(float64(keyword))
+		return r.weights.Words(keyword)
 	}
-	prior := cosine
+	return r.weights.Score(keyword, float64(cosine), float64(r.prior(doc, cosine)))
+}
+
+// prior is the prior of a document's server. A tool without a server is its
+// own.
+func (r *search) prior(doc uint32, cosine float32) float32 {
 	if server := r.s.server[doc]; int(server) < len(r.priors) {
-		prior = r.priors[server]
+		return r.priors[server]
 	}
-	return r.weights.Score(float64(keyword), float64(cosine), float64(prior))
+	return cosine
 }
 
 // bestOf returns the k best rows among the documents that ok accepts; nil
 // accepts all.
 func (r *search) bestOf(k int, ok func(doc uint32) bool) []rank.Hit {
 	r.best.Reset(k)
-	least := max(r.best.Least(), r.lowest())
+	lowest := r.lowest()
+	least := lowest
 	for d, score := range r.scores {
-		if score >= least && score > rank.NoResult && (ok == nil || ok(uint32(d))) {
+		if score >= least && (ok == nil || ok(uint32(d))) {
 			r.best.Offer(rank.Hit{Doc: uint32(d), Score: score})
-			least = max(least, r.best.Least())
+			least = max(lowest, r.best.Least())
 		}
 	}
 	return slices.Clone(r.best.Hits)

@@ -263,12 +263,12 @@ func (r *search) rank(res *Results) {
 	}
 }
 
-// lowest is what a row must score.
+// lowest is what a row must score: more than no result.
 func (r *search) lowest() float64 {
 	if r.q.MinScore == nil {
-		return rank.NoResult
+		return -math.MaxFloat64
 	}
-	return *r.q.MinScore
+	return max(*r.q.MinScore, -math.MaxFloat64)
 }
 
 // judge claims what calibration allows about the first row.
