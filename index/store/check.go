@@ -84,7 +84,7 @@ func sound(name string, k, p []byte) bool {
 	case "servers":
 		return len(k) == len(Key{}) && json.Valid(p)
 	case "vectors":
-		return len(k) == len(Space{})+32 && len(p) > 0 && len(p)%4 == 0
+		return len(k) == len(Space{})+32 && len(p) > 0
 	case "metrics":
 		_, ok := decodeMetrics(p)
 		return ok && len(k) == len(Key{})+len(ID{})

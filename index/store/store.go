@@ -39,7 +39,7 @@
 //	tools    f S I         time when the tool was first seen
 //	terms                  empty: a package of format 1 looks for it before it looks at the format
 //	metrics  S I           total i64 | failed i64 | nanoseconds i64 | last time
-//	vectors  X T           float32 …
+//	vectors  X T           scale f32 | i8 …; as format 1 left it f32 …
 //
 // The letters h, r and f are one byte of the key. sum identifies head and raw
 // object together; the T of a head are the texts whose vectors it needs, and
@@ -63,7 +63,7 @@ import (
 
 // Format is the version of the file that this package writes.
 //
-//	2  the analyses of the tools are no longer stored
+//	2  the analyses of the tools are no longer stored, vectors are codes
 const Format = 2
 
 const (

@@ -200,7 +200,8 @@ func TestMetricsAdd(t *testing.T) {
 }
 
 func TestVectors(t *testing.T) {
-	s := open(t, t.TempDir())
+	dir := t.TempDir()
+	s := open(t, dir)
 	a, b := SpaceOf("model a", "1"), SpaceOf("model a", "2")
 	if a == b {
 		t.Fatal("the template's version must be part of the space")
@@ -218,6 +219,9 @@ func TestVectors(t *testing.T) {
 	}
 	if _, err := s.Vectors(t.Context(), b, texts, func(i int, v []byte) { t.Errorf("text %d has a vector in another space", i) }); err != nil {
 		t.Error(err)
+	}
+	if found, err := Check(dir); len(found) > 0 || err != nil {
+		t.Errorf("Check: %q, %v", found, err)
 	}
 	infos, err := s.Spaces(t.Context())
 	if diff := cmp.Diff([]SpaceInfo{info}, infos, byInstant); diff != "" || err != nil {
