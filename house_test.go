@@ -24,19 +24,19 @@ const module = "github.com/tooldex/tooldex"
 var arrows = map[string][]string{
 	"index":               {"index"},
 	"embed":               {"embed"},
-	"gateway":             {"gateway/arguments", "gateway/rawjson", "gateway/upstream", "gateway/view", "gateway/words", "index"},
+	"gateway":             {"gateway/arguments", "gateway/rawjson", "gateway/upstream/.", "gateway/view", "gateway/words", "index"},
 	"gateway/arguments":   {"gateway/rawjson", "gateway/words", "index"},
 	"gateway/rawjson":     {},
-	"gateway/gatewaytest": {"gateway/.", "gateway/upstream", "gateway/view", "index"},
-	"gateway/serve":       {"gateway/.", "gateway/rawjson", "gateway/surface", "gateway/upstream", "gateway/view", "gateway/words", "index"},
+	"gateway/gatewaytest": {"gateway/.", "gateway/upstream/.", "gateway/view", "index"},
+	"gateway/serve":       {"gateway/.", "gateway/rawjson", "gateway/surface", "gateway/upstream/.", "gateway/view", "gateway/words", "index"},
 	"gateway/surface":     {"gateway/.", "gateway/rawjson", "gateway/surface", "gateway/view", "gateway/words", "index"},
-	"gateway/upstream":    {},
+	"gateway/upstream":    {"gateway/upstream/."},
 	"gateway/view":        {"index"},
 	"gateway/words":       {},
 	"eval":                {"eval", "index", "embed"},
 	"benchmarks":          {"benchmarks", "index", "embed", "gateway", "internal/sample"},
 	"internal/app":        {"index", "embed", "gateway", "internal/config"},
-	"internal/config":     {"gateway/upstream"},
+	"internal/config":     {"gateway/upstream/mcp"},
 	"internal/clients":    {"index/atomicfile"},
 	"internal/sample":     {},
 	"internal/e2e":        {"index", "embed", "gateway", "internal"},
@@ -50,7 +50,7 @@ var arrows = map[string][]string{
 // foreign are libraries that only some packages may import: the search engine
 // and the embedders know nothing of MCP, flags or HTTP handlers.
 var foreign = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk": {"gateway", "internal/sample", "internal/e2e", "benchmarks", "cmd"},
+	"github.com/modelcontextprotocol/go-sdk": {"gateway/serve", "gateway/upstream/mcp", "internal/sample", "internal/e2e", "benchmarks", "cmd"},
 	"github.com/spf13/cobra":                 {"cmd"},
 	"github.com/spf13/viper":                 {"internal/config", "cmd"},
 	"github.com/coder/hnsw":                  {"benchmarks/rivals"},

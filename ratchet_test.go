@@ -28,14 +28,14 @@ var (
 		"index/store.Store": "one type for every bucket",
 	}
 	tooMuchCode = names{
-		"cmd/tooldex":      "the engine and the choice of an embedder belong into internal/app",
-		"eval":             "measuring, tuning and reports in one package",
-		"gateway/upstream": "what owns tools and what speaks MCP in one package",
-		"index":            "snapshots, spaces and the catalog in one package",
+		"cmd/tooldex":          "the engine and the choice of an embedder belong into internal/app",
+		"eval":                 "measuring, tuning and reports in one package",
+		"gateway/upstream/mcp": "the processes and the framing of MCP in one package",
+		"index":                "snapshots, spaces and the catalog in one package",
 	}
 	tooManyGuarded = names{
-		"gateway/upstream.server.mu": "a server's whole life",
-		"index.Index.mu":             "the catalog and the models",
+		"gateway/upstream/mcp.server.mu": "a server's whole life",
+		"index.Index.mu":                 "the catalog and the models",
 	}
 	sleeping = names{
 		"cmd/tooldex/main_test.go":             "looks until a child listens",

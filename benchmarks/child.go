@@ -18,7 +18,7 @@ import (
 
 	"github.com/tooldex/tooldex/embed/static"
 	"github.com/tooldex/tooldex/gateway/serve"
-	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/sample"
 )
@@ -207,7 +207,7 @@ func serveGateway(ctx context.Context, o options, stdin io.Reader, stdout io.Wri
 	if err != nil {
 		return err
 	}
-	spec := upstream.Spec{Name: hopServer, URL: strings.TrimSpace(url)}
+	spec := mcp.Spec{Name: hopServer, URL: strings.TrimSpace(url)}
 	if spec.URL == "" {
 		if spec.Command, err = os.Executable(); err != nil {
 			return err

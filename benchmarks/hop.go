@@ -15,6 +15,7 @@ import (
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/upstream"
+	mcpservers "github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/sample"
 )
@@ -38,7 +39,7 @@ func (b *bench) hops(ctx context.Context) error {
 	web := httptest.NewServer(s.Handler())
 	defer web.Close()
 	url := web.URL + "/mcp"
-	if err := b.hop(ctx, "http", upstream.Spec{Name: hopServer, URL: url}, &mcp.StreamableClientTransport{Endpoint: url}); err != nil {
+	if err := b.hop(ctx, "http", mcpservers.Spec{Name: hopServer, URL: url}, &mcp.StreamableClientTransport{Endpoint: url}); err != nil {
 		return err
 	}
 	b.step("execute_tool over stdio")
@@ -47,11 +48,11 @@ func (b *bench) hops(ctx context.Context) error {
 		return err
 	}
 	args := []string{"-child", sampleChild}
-	return b.hop(ctx, "stdio", upstream.Spec{Name: hopServer, Command: exe, Args: args},
+	return b.hop(ctx, "stdio", mcpservers.Spec{Name: hopServer, Command: exe, Args: args},
 		&mcp.CommandTransport{Command: exec.CommandContext(ctx, exe, args...)})
 }
 
-func (b *bench) hop(ctx context.Context, kind string, spec upstream.Spec, direct mcp.Transport) (err error) {
+func (b *bench) hop(ctx context.Context, kind string, spec mcpservers.Spec, direct mcp.Transport) (err error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "benchmarks", Version: "1"}, nil)
 	session, err := client.Connect(ctx, direct, nil)
 	if err != nil {
@@ -107,10 +108,10 @@ func (b *bench) compare(kind string, bare, ours func() error) error {
 }
 
 // startGateway connects a gateway over ix to one server; stop ends both.
-func startGateway(ctx context.Context, ix *index.Index, spec upstream.Spec) (s *serve.Server, stop func() error, err error) {
+func startGateway(ctx context.Context, ix *index.Index, spec mcpservers.Spec) (s *serve.Server, stop func() error, err error) {
 	var g *gateway.Gateway
 	listed := make(chan error, 1)
-	set, err := upstream.NewSet([]upstream.Spec{spec}, upstream.Options{
+	set, err := mcpservers.NewSet([]mcpservers.Spec{spec}, mcpservers.Options{
 		OnList: func(ctx context.Context, server string, l upstream.Listing) {
 			_, err := g.Sync(ctx, server, l)
 			select {

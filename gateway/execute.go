@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/tooldex/tooldex/gateway/arguments"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/view"
@@ -222,11 +220,11 @@ func causeOf(err error) error {
 
 // failureAdvice says what to do about a call without a result.
 func failureAdvice(server string, res upstream.Result, err error) Advice {
-	var answer *jsonrpc.Error
+	var call *upstream.CallError
 	switch {
 	case errors.Is(err, upstream.ErrUnauthorized):
 		return say(fmt.Sprintf("the tool did not run: server %s refused our credentials; check its token or headers in the configuration", server))
-	case errors.As(err, &answer):
+	case errors.As(err, &call) && call.Refused:
 		return func(v Vocabulary) string {
 			return "the server refused the call with this error; " + v.Describe + " shows what the tool expects"
 		}

@@ -38,7 +38,7 @@ const StatelessEra = "2026-07-28"
 // process does.
 var ErrShutdown = errors.New("the gateway is shutting down")
 
-// A Caller runs one tool on its server. Its error means that there is no
+// A Caller runs one tool on its server; package upstream/mcp has one. Its error means that there is no
 // result; a tool's own failure is a result with isError. Call honours ctx's
 // deadline and cancellation, and is safe for concurrent use.
 type Caller interface {
@@ -85,8 +85,7 @@ type Counter interface {
 }
 
 var (
-	_ Index  = (*index.Index)(nil)
-	_ Caller = (*upstream.Set)(nil)
+	_ Index = (*index.Index)(nil)
 )
 
 // Options configure New. The zero value works.

@@ -18,6 +18,7 @@ import (
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
 	"github.com/tooldex/tooldex/gateway/upstream"
+	mcpservers "github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/internal/sample"
 )
 
@@ -44,13 +45,13 @@ func serveSample() int {
 
 // start is a gateway over running servers, each of which has listed its
 // tools.
-func start(t testing.TB, o gateway.Options, specs ...upstream.Spec) *Server {
+func start(t testing.TB, o gateway.Options, specs ...mcpservers.Spec) *Server {
 	t.Helper()
 	ix := gatewaytest.Open(t)
 	listed := make(chan string, 16)
 	var g *gateway.Gateway
 	ready := make(chan struct{})
-	set, err := upstream.NewSet(specs, upstream.Options{OnList: func(ctx context.Context, server string, l upstream.Listing) {
+	set, err := mcpservers.NewSet(specs, mcpservers.Options{OnList: func(ctx context.Context, server string, l upstream.Listing) {
 		<-ready
 		if _, err := g.Sync(ctx, server, l); err != nil {
 			t.Error(err)
@@ -95,17 +96,17 @@ func start(t testing.TB, o gateway.Options, specs ...upstream.Spec) *Server {
 }
 
 // childSpec is the sample server as a child process, with its faults.
-func childSpec(t testing.TB) upstream.Spec {
+func childSpec(t testing.TB) mcpservers.Spec {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return upstream.Spec{Name: "child", Command: exe, Env: map[string]string{"TOOLDEX_TEST_SAMPLE": "1"}}
+	return mcpservers.Spec{Name: "child", Command: exe, Env: map[string]string{"TOOLDEX_TEST_SAMPLE": "1"}}
 }
 
 // httpSpec is the sample server over streamable HTTP.
-func httpSpec(t testing.TB) upstream.Spec {
+func httpSpec(t testing.TB) mcpservers.Spec {
 	t.Helper()
 	s, err := sample.New(sample.Options{Faults: true})
 	if err != nil {
@@ -118,7 +119,7 @@ func httpSpec(t testing.TB) upstream.Spec {
 			t.Error(err)
 		}
 	})
-	return upstream.Spec{Name: "web", URL: srv.URL + "/mcp"}
+	return mcpservers.Spec{Name: "web", URL: srv.URL + "/mcp"}
 }
 
 func execute(t testing.TB, s *mcp.ClientSession, tool, arguments string) *mcp.CallToolResult {
@@ -246,7 +247,7 @@ func TestProgressAndCancelThroughServers(t *testing.T) {
 }
 
 // askingServer has one tool, which asks for a name and greets whoever has it.
-func askingServer(t *testing.T) upstream.Spec {
+func askingServer(t *testing.T) mcpservers.Spec {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, nil)
 	server.AddTool(&mcp.Tool{Name: "greet", InputSchema: json.RawMessage(`{"type":"object"}`)},
@@ -262,7 +263,7 @@ func askingServer(t *testing.T) upstream.Spec {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
 	srv := httptest.NewServer(handler)
 	t.Cleanup(srv.Close)
-	return upstream.Spec{Name: "asking", URL: srv.URL}
+	return mcpservers.Spec{Name: "asking", URL: srv.URL}
 }
 
 func TestInputIsRelayed(t *testing.T) {

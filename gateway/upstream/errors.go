@@ -5,18 +5,17 @@ import (
 	"fmt"
 )
 
-// What can be wrong with a call beside what the server itself answers; an
-// error of the server is a *jsonrpc.Error in the chain.
+// What can be wrong with a call beside what the server itself answers.
 var (
-	// ErrUnknownServer reports a name that the Set does not hold.
+	// ErrUnknownServer reports a name that no server has.
 	ErrUnknownServer = errors.New("no such server")
 	// ErrNotConnected reports a server that is not connected and did not
 	// become so in time.
 	ErrNotConnected = errors.New("not connected")
-	// ErrDisabled reports a server that its Spec keeps from running.
+	// ErrDisabled reports a server that the configuration keeps from running.
 	ErrDisabled = errors.New("disabled")
-	// ErrQueueFull reports more calls waiting for one server than its Spec
-	// allows.
+	// ErrQueueFull reports more calls waiting for one server than are
+	// allowed.
 	ErrQueueFull = errors.New("queue full")
 	// ErrGone reports a connection that ended during the call.
 	ErrGone = errors.New("connection lost")
@@ -28,7 +27,7 @@ var (
 	// ErrNoRoom reports a large answer that was discarded, or not waited for
 	// any longer, as other large answers took the memory there is for them.
 	ErrNoRoom = errors.New("no room for the answer: other large answers are in memory")
-	// ErrStopped reports a Set that is no longer running.
+	// ErrStopped reports servers that run no longer.
 	ErrStopped = errors.New("stopped")
 )
 
@@ -36,6 +35,7 @@ var (
 type CallError struct {
 	Server, Tool string
 	Sent         bool // false: the call cannot have run
+	Refused      bool // Err is what the server answered
 	Err          error
 }
 

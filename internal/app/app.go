@@ -25,6 +25,7 @@ import (
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/config"
 )
@@ -62,7 +63,7 @@ type Engine struct {
 	Index   *index.Index
 	Gateway *gateway.Gateway
 	Server  *serve.Server // of the meta-tools, to call in process or to serve
-	Servers *upstream.Set // nil unless Options.Online
+	Servers *mcp.Set      // nil unless Options.Online
 
 	log           *slog.Logger
 	listings      *listings // of the servers, while they run
@@ -139,16 +140,16 @@ func (e *Engine) warn() {
 
 // newSet makes the set of the servers, those with a mistake in their entries
 // among them, so that their calls say why.
-func (e *Engine) newSet(o Options) (*upstream.Set, error) {
+func (e *Engine) newSet(o Options) (*mcp.Set, error) {
 	specs := specs(e.Config)
 	if o.Servers != nil {
-		specs = slices.DeleteFunc(specs, func(sp upstream.Spec) bool { return !slices.Contains(o.Servers, sp.Name) })
+		specs = slices.DeleteFunc(specs, func(sp mcp.Spec) bool { return !slices.Contains(o.Servers, sp.Name) })
 	}
-	var memory upstream.Memory // none for a catalog in memory, which has no folder
+	var memory mcp.Memory // none for a catalog in memory, which has no folder
 	if e.Config.State != "" {
 		memory = &eraFile{path: filepath.Join(e.Config.State, "eras.json"), log: e.log}
 	}
-	return upstream.NewSet(specs, upstream.Options{
+	return mcp.NewSet(specs, mcp.Options{
 		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, Memory: memory, OnList: e.listed,
 	})
 }

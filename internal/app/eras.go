@@ -12,7 +12,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index/atomicfile"
 )
 
@@ -34,8 +34,8 @@ func (f *eraFile) key(server, source string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (f *eraFile) read() map[string]upstream.Era {
-	eras := map[string]upstream.Era{}
+func (f *eraFile) read() map[string]mcp.Era {
+	eras := map[string]mcp.Era{}
 	data, err := os.ReadFile(f.path)
 	if err == nil {
 		err = json.Unmarshal(data, &eras)
@@ -44,20 +44,20 @@ func (f *eraFile) read() map[string]upstream.Era {
 		f.log.Debug("protocols of servers not read", "file", f.path, "error", err)
 	}
 	if err != nil || eras == nil {
-		return map[string]upstream.Era{}
+		return map[string]mcp.Era{}
 	}
 	return eras
 }
 
-// Recall implements upstream.Memory.
-func (f *eraFile) Recall(server, source string) upstream.Era {
+// Recall implements mcp.Memory.
+func (f *eraFile) Recall(server, source string) mcp.Era {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.read()[f.key(server, source)]
 }
 
-// Remember implements upstream.Memory.
-func (f *eraFile) Remember(server, source string, e upstream.Era) {
+// Remember implements mcp.Memory.
+func (f *eraFile) Remember(server, source string, e mcp.Era) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	eras := f.read()

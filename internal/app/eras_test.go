@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 )
 
 func TestErasAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "eras.json")
 	files := []*eraFile{{path: path, log: slog.New(slog.DiscardHandler)}, {path: path, log: slog.New(slog.DiscardHandler)}}
-	a := upstream.Era{Transport: "http", Version: "2025-11-25", Server: "a 1"}
+	a := mcp.Era{Transport: "http", Version: "2025-11-25", Server: "a 1"}
 	files[0].Remember("a", "token-in-source", a)
-	files[1].Remember("b", "", upstream.Era{Transport: "stdio"})
+	files[1].Remember("b", "", mcp.Era{Transport: "stdio"})
 	if got := files[1].Recall("a", "token-in-source"); got != a {
 		t.Errorf("got %+v, want %+v", got, a)
 	}
-	if got := files[0].Recall("a", "another"); got != (upstream.Era{}) {
+	if got := files[0].Recall("a", "another"); got != (mcp.Era{}) {
 		t.Errorf("got %+v for another connection", got)
 	}
 	if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "token") {
@@ -29,7 +29,7 @@ func TestErasAreKept(t *testing.T) {
 		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := files[0].Recall("a", "token-in-source"); got != (upstream.Era{}) {
+		if got := files[0].Recall("a", "token-in-source"); got != (mcp.Era{}) {
 			t.Errorf("got %+v from the file %q", got, damaged)
 		}
 		files[0].Remember("a", "token-in-source", a)

@@ -8,18 +8,19 @@ import (
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
 // specs are the servers to run, and those that a mistake disables.
-func specs(cfg *config.Config) []upstream.Spec {
-	var out []upstream.Spec
+func specs(cfg *config.Config) []mcp.Spec {
+	var out []mcp.Spec
 	for _, s := range cfg.Servers {
 		out = append(out, s.Spec)
 	}
 	for _, name := range cfg.Broken() {
-		out = append(out, upstream.Spec{Name: name, Disabled: cfg.DisabledReason(name)})
+		out = append(out, mcp.Spec{Name: name, Disabled: cfg.DisabledReason(name)})
 	}
 	return out
 }

@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 )
 
 var serverName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -84,7 +84,7 @@ func (e executionFile) build() Execution {
 
 func (s serverFile) build(name string) Server {
 	return Server{
-		Spec: upstream.Spec{
+		Spec: mcp.Spec{
 			Name: name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, InheritEnv: s.InheritEnv, Cwd: s.Cwd,
 			URL: s.URL, Headers: s.Headers, StartTimeout: time.Duration(s.StartTimeout),
 			Timeout: time.Duration(s.Timeout), Refresh: time.Duration(s.Refresh),

@@ -9,7 +9,7 @@ package config
 import (
 	"time"
 
-	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 )
 
 // Config is a checked configuration with every default filled in.
@@ -72,7 +72,7 @@ type Log struct {
 
 // A Server is one enabled entry of mcpServers.
 type Server struct {
-	Spec        upstream.Spec
+	Spec        mcp.Spec
 	Description string
 	Tags        []string
 	Category    string

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 )
 
 // write puts one configuration file into an empty folder.
@@ -59,9 +59,9 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Server{
-		{Spec: upstream.Spec{Name: "Web", Type: "streamableHttp", URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer secret"}}},
+		{Spec: mcp.Spec{Name: "Web", Type: "streamableHttp", URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer secret"}}},
 		{
-			Spec: upstream.Spec{
+			Spec: mcp.Spec{
 				Name: "files", Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/data"},
 				Env: map[string]string{"TOKEN": "secret", "LEVEL": "low"}, Timeout: 5 * time.Second,
 			},

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
 	"github.com/tooldex/tooldex/gateway/upstream"
@@ -57,7 +55,7 @@ func TestFailedCalls(t *testing.T) {
 		{false, wrap(fmt.Errorf("%w: 16 calls under way", upstream.ErrQueueFull)), "server files: queue full: 16", "did not run"},
 		{true, wrap(upstream.ErrGone), "connection lost", "may have run"},
 		{true, wrap(upstream.ErrTooLarge), "larger than 32 MiB", "less at a time"},
-		{true, wrap(&jsonrpc.Error{Code: -32602, Message: "no such thing"}), "no such thing", "refused the call"},
+		{true, &upstream.CallError{Refused: true, Err: errors.New("no such thing")}, "no such thing", "refused the call"},
 		{false, wrap(fmt.Errorf("%w: HTTP 401", upstream.ErrUnauthorized)), "credentials refused", "did not run: server files refused our credentials; check its token"},
 		{false, errors.New("odd"), "server files: odd", "did not run"},
 	} {

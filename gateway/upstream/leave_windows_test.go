@@ -1,5 +1,0 @@
-package upstream
-
-import "os/exec"
-
-func leave(*exec.Cmd, bool) {}

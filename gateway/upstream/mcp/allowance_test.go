@@ -1,0 +1,64 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAllowance(t *testing.T) {
+	now := time.Now()
+	a := allowance{since: now}
+	for range 10000 {
+		if now = now.Add(time.Second); !a.take(uselessRate-lineCost, now) {
+			t.Fatal("a steady rate within bounds was stopped")
+		}
+	}
+	if !a.take(uselessBurst/2, now) || a.take(uselessBurst, now) {
+		t.Error("the burst is not as large as it should be")
+	}
+	if a.take(0, now.Add(time.Second)) || !a.take(0, now.Add(time.Hour)) {
+		t.Error("the allowance does not come back with time")
+	}
+}
+
+func TestServerThatBabblesInMessages(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{}, good(t), stdioSpec(t, &rawServer{Version: stateless, Start: "chatter"}))
+	_, err := s.Refresh(within(t, 30*time.Second), "raw")
+	wantError(t, err, "the server never stops writing")
+	mustCall(t, s, "good", "exact")
+}
+
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	log := &lockedBuffer{}
+	o := Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	s := start(t, o, stdioSpec(t, &rawServer{Version: stateless, Name: strings.Repeat("ä", 1<<20), Manual: strings.Repeat("m", 1<<20)}))
+	mustCall(t, s, "raw", "exact")
+	if st := s.Status()[0]; len(st.Server) > 300 || !strings.HasSuffix(st.Server, "…") {
+		t.Errorf("the status has a name of %d bytes", len(st.Server))
+	}
+	if l, err := s.Refresh(within(t, 20*time.Second), "raw"); err != nil || len(l.Instructions) > 2*longestInstructions {
+		t.Errorf("the instructions have %d bytes, %v", len(l.Instructions), err)
+	}
+	if text := log.String(); len(text) > 20000 {
+		t.Errorf("the log has %d bytes", len(text))
+	}
+	var buf bytes.Buffer
+	newMasker(Spec{}).log(slog.New(slog.NewTextHandler(&buf, nil))).Warn("x", "error", errors.New(strings.Repeat("y", 1<<20)))
+	if buf.Len() > 2*longestAttr {
+		t.Errorf("an error of 1 MiB is a line of %d bytes", buf.Len())
+	}
+}
+
+func TestLineWithoutEnd(t *testing.T) {
+	r := lineReader{Reader: bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 2000)), 16), limit: 200}
+	if _, _, err := r.next(); err != errEndless {
+		t.Errorf("got %v, want errEndless", err)
+	}
+}

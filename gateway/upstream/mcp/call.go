@@ -1,0 +1,243 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+)
+
+// reserved begins the _meta keys that belong to the protocol.
+const reserved = "io.modelcontextprotocol/"
+
+// progressBuffer is how many progress notifications may wait for a slow
+// caller before more are dropped.
+const progressBuffer = 64
+
+var tokens atomic.Int64
+
+// call runs one tools/call with the retries that r allows.
+func (s *server) call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
+	fail := func(res upstream.Result, err error) (upstream.Result, error) {
+		return res, &upstream.CallError{
+			Server: r.Server, Tool: r.Tool, Sent: res.Sent, Refused: errors.As(err, new(*jsonrpc.Error)), Err: s.mask.error(err),
+		}
+	}
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return fail(upstream.Result{}, err)
+	}
+	defer leave()
+	for try := 0; ; try++ {
+		res, err := s.attempt(ctx, r)
+		if err == nil {
+			return res, nil
+		}
+		if try >= r.Retries || ctx.Err() != nil || !repeatable(r, res, err) {
+			return fail(res, err)
+		}
+		s.log.Info("call is repeated", "tool", r.Tool, "error", err)
+		if !pause(ctx, retryPause<<min(try, 5)) {
+			return fail(res, err)
+		}
+	}
+}
+
+// retryPause is the pause before the first repeat, doubled for each further.
+const retryPause = 100 * time.Millisecond
+
+// repeatable reports whether a failed call may be made again: it cannot have
+// run, or the caller says that running twice does no harm. What the server
+// itself answered stands, and a connection has been waited for already.
+func repeatable(r upstream.Request, res upstream.Result, err error) bool {
+	var answer *jsonrpc.Error
+	if errors.As(err, &answer) || errors.Is(err, upstream.ErrUnauthorized) || isRefused(err) || errors.Is(err, upstream.ErrStopped) || errors.Is(err, upstream.ErrNotConnected) {
+		return false
+	}
+	return !res.Sent || r.Idempotent
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// enter waits for a place among the calls under way.
+func (s *server) enter(ctx context.Context) (leave func(), err error) {
+	leave = func() { <-s.places }
+	select {
+	case s.places <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	if n := s.waiting.Add(1); n > int64(s.queue) {
+		s.waiting.Add(-1)
+		return nil, fmt.Errorf("%w: %d calls under way and %d waiting: try again later, or raise concurrency or queue of server %s",
+			upstream.ErrQueueFull, cap(s.places), s.queue, s.spec.Name)
+	}
+	defer s.waiting.Add(-1)
+	select {
+	case s.places <- struct{}{}:
+		return leave, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for one of %d calls under way: %w", cap(s.places), context.Cause(ctx))
+	}
+}
+
+// attempt makes the call once.
+func (s *server) attempt(ctx context.Context, r upstream.Request) (upstream.Result, error) {
+	c, err := s.connected(ctx)
+	if err != nil {
+		return upstream.Result{}, err
+	}
+	defer c.release()
+	return c.call(ctx, r)
+}
+
+// call makes one tools/call over this connection.
+func (c *conn) call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
+	k := &sink{}
+	if r.Progress != nil {
+		k.token = fmt.Sprintf("tooldex-%d", tokens.Add(1))
+		k.progress = make(chan progress, progressBuffer)
+	}
+	params, err := c.params(r, k.token)
+	if err != nil {
+		return upstream.Result{}, err
+	}
+	bound, cancel := c.bind(ctx)
+	defer cancel(nil)
+	defer c.tap.forget(k)
+	err = c.exchange(withSink(bound, k), params, r.Progress, k)
+	raw, fault := k.outcome()
+	res := upstream.Result{Raw: raw, Protocol: c.version(), Sent: k.sent.Load() && !k.refused.Load()}
+	switch {
+	case fault == nil && raw != nil: // which the SDK is told as an error
+		if err = checkType(res); err == nil {
+			res.Released = c.tap.roomOf(k).release
+			return res, nil
+		}
+	case fault != nil:
+		err = fault
+	case ctx.Err() != nil && k.held.Load():
+		err = fmt.Errorf("%w: %w", upstream.ErrNoRoom, context.Cause(ctx))
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%w while waiting for the answer", context.Cause(ctx))
+	case c.link.err() != nil || c.ctx.Err() != nil:
+		err = fmt.Errorf("%w: %w", upstream.ErrGone, c.cause())
+	case err == nil:
+		err = errors.New("the answer was not seen")
+	default:
+		err = fmt.Errorf("%w: %w", upstream.ErrGone, err)
+		c.doubt(err)
+	}
+	res.Raw = nil
+	return res, err
+}
+
+// checkType returns an error for a result of a type that the protocol does not
+// have: it would be taken for a success without content.
+func checkType(res upstream.Result) error {
+	if res.Protocol < stateless || !bytes.Contains(res.Raw, []byte(`"resultType"`)) {
+		return nil
+	}
+	var r struct {
+		ResultType json.RawMessage `json:"resultType"`
+	}
+	if err := json.Unmarshal(res.Raw, &r); err != nil {
+		return fmt.Errorf("the result does not decode: %w", err)
+	}
+	switch string(r.ResultType) {
+	case "", "null", `"complete"`, `"input_required"`:
+		return nil
+	}
+	return fmt.Errorf("the result is of the unknown type %s", clip(r.ResultType, 40))
+}
+
+// exchange has the SDK make the call, and meanwhile hands on its progress.
+func (c *conn) exchange(ctx context.Context, params *mcp.CallToolParams, report func(progress, total float64, message string), k *sink) error {
+	if report == nil {
+		_, err := c.session.CallTool(ctx, params)
+		return err
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.session.CallTool(ctx, params)
+		done <- err
+	}()
+	for {
+		select {
+		case p := <-k.progress:
+			report(p.Progress, p.Total, p.Message)
+		case err := <-done:
+			for len(k.progress) > 0 {
+				p := <-k.progress
+				report(p.Progress, p.Total, p.Message)
+			}
+			return err
+		}
+	}
+}
+
+// params makes the parameters of a call. Of the caller's _meta the protocol's
+// own keys stay behind: they speak of the caller's session, not of ours.
+func (c *conn) params(r upstream.Request, token string) (*mcp.CallToolParams, error) {
+	p := &mcp.CallToolParams{Name: r.Tool, Arguments: json.RawMessage(`{}`), Meta: mcp.Meta{}}
+	if len(r.Arguments) > 0 {
+		p.Arguments = r.Arguments
+	}
+	for key, value := range r.Meta {
+		if key != "progressToken" && !strings.HasPrefix(key, reserved) {
+			p.Meta[key] = value
+		}
+	}
+	if token != "" {
+		p.Meta["progressToken"] = token
+	}
+	if c.version() < stateless {
+		return p, nil
+	}
+	if r.Elicitation != nil {
+		p.Meta[mcp.MetaKeyClientCapabilities] = map[string]json.RawMessage{"elicitation": r.Elicitation}
+	}
+	if r.RequestState != nil {
+		if err := json.Unmarshal(r.RequestState, &p.RequestState); err != nil {
+			return nil, fmt.Errorf("requestState: not a string: %w", err)
+		}
+	}
+	if r.InputResponses != nil {
+		var answers map[string]json.RawMessage
+		if err := json.Unmarshal(r.InputResponses, &answers); err != nil {
+			return nil, fmt.Errorf("inputResponses: not an object: %w", err)
+		}
+		p.InputResponses = mcp.InputResponseMap{}
+		for id, raw := range answers {
+			p.InputResponses[id] = inputResponse{raw: raw}
+		}
+	}
+	return p, nil
+}
+
+// An inputResponse goes to the server as the caller sent it.
+type inputResponse struct {
+	mcp.InputResponse // nil; makes this one of the SDK's
+	raw               json.RawMessage
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r inputResponse) MarshalJSON() ([]byte, error) { return r.raw, nil }

@@ -1,0 +1,64 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+var errNoMessage = errors.New("not a JSON-RPC 2.0 message")
+
+// maxBrackets is the depth to which the SDK reads. A message with no more
+// brackets nests no deeper.
+const maxBrackets = 1000
+
+// decodeMessage is jsonrpc.DecodeMessage without its two buffers of 32 KB a
+// message, unless the message may be too deep. Keys are told apart by their
+// case, which a struct would not do.
+func decodeMessage(data []byte) (jsonrpc.Message, error) {
+	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) > maxBrackets {
+		return jsonrpc.DecodeMessage(data)
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoMessage, err)
+	}
+	if string(m["jsonrpc"]) != `"2.0"` {
+		return nil, errNoMessage
+	}
+	var id jsonrpc.ID
+	if raw := m["id"]; raw != nil {
+		var value any
+		err := json.Unmarshal(raw, &value)
+		if err == nil {
+			id, err = jsonrpc.MakeID(value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: id: %w", errNoMessage, err)
+		}
+	}
+	if raw := m["method"]; raw != nil {
+		r := &jsonrpc.Request{ID: id, Params: m["params"]}
+		if err := json.Unmarshal(raw, &r.Method); err != nil {
+			return nil, fmt.Errorf("%w: method: %w", errNoMessage, err)
+		}
+		return r, nil
+	}
+	if !id.IsValid() {
+		return nil, fmt.Errorf("%w: no method and no id", errNoMessage)
+	}
+	r := &jsonrpc.Response{ID: id, Result: m["result"]}
+	var failure *jsonrpc.Error
+	if raw := m["error"]; raw != nil {
+		if err := json.Unmarshal(raw, &failure); err != nil {
+			return nil, fmt.Errorf("%w: error: %w", errNoMessage, err)
+		}
+	}
+	if failure != nil {
+		r.Error = failure
+	}
+	return r, nil
+}

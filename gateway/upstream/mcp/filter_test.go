@@ -1,0 +1,188 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+)
+
+// nested is an array of arrays, n deep.
+func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+
+func TestBytesThatAreNotUTF8(t *testing.T) {
+	t.Parallel()
+	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
+		s := start(t, Options{}, spec(&rawServer{Version: version}))
+		raw := mustCall(t, s, "raw", "bytes").Raw
+		if !utf8.Valid(raw) || !json.Valid(raw) || !strings.Contains(string(raw), "a\uFFFDb") {
+			t.Errorf("got %q", raw)
+		}
+		mustCall(t, s, "raw", "exact")
+	})
+}
+
+func TestDeepNesting(t *testing.T) {
+	t.Parallel()
+	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
+		deep := `{"name":"deep","inputSchema":{"default":` + nested(20000) + `}}`
+		s := start(t, Options{}, spec(&rawServer{Version: version, Tools: []string{exactTools[0], deep, exactTools[1]}}))
+		l, err := s.Refresh(within(t, 10*time.Second), "raw")
+		if err != nil || len(l.Tools) != 2 || len(l.Warnings) != 1 || l.Warnings[0] != "entry 2 on page 1 of tools/list is nested deeper than 1000" {
+			t.Errorf("got %d tools, warnings %.200q, error %v", len(l.Tools), l.Warnings, err)
+		}
+		_, err = s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "deep"})
+		wantError(t, err, "call raw/deep: the answer")
+		if errors.Is(err, upstream.ErrNotConnected) {
+			t.Error("the call waited for its deadline")
+		}
+		mustCall(t, s, "raw", "exact")
+	})
+}
+
+func TestUnknownResultType(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: stateless}))
+	_, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "odd type"})
+	wantError(t, err, `call raw/odd type: the result is of the unknown type "deferred"`)
+	mustCall(t, s, "raw", "ask")
+}
+
+func TestManyToolsInOnePage(t *testing.T) {
+	t.Parallel()
+	tools := make([]string, maxTools+5000)
+	for i := range tools {
+		tools[i] = fmt.Sprintf(`{"name":"t%d"}`, i)
+	}
+	p, err := decodePage([]byte(`{"tools":[` + strings.Join(tools, ",") + `]}`))
+	if err != nil || len(p.tools) != maxTools+1 {
+		t.Fatalf("decoded %d tools, error %v", len(p.tools), err)
+	}
+	var l upstream.Listing
+	p.addTo(&l, 1)
+	if len(l.Tools) != maxTools || len(l.Warnings) != 1 || l.Warnings[0] != "tools/list is too long: stopped within page 1 with 20000 tools" {
+		t.Errorf("got %d tools, warnings %q", len(l.Tools), l.Warnings)
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for text, want := range map[string][]string{
+		`[]`:                           nil,
+		`[1, "a,b\"]" ,{"x":[1,2]}]`:   {"1", `"a,b\"]"`, `{"x":[1,2]}`},
+		` {"a":1,"b" : [2, 3]} `:       {`"a":1`, `"b" : [2, 3]`},
+		`[[[[]]],"\\"]`:                {`[[[]]]`, `"\\"`},
+		`{"a":"}","b":"\\\"{","c":{}}`: {`"a":"}"`, `"b":"\\\"{"`, `"c":{}`},
+	} {
+		var got []string
+		if err := split([]byte(text), func(part []byte, _ int) bool { got = append(got, string(part)); return true }); err != nil {
+			t.Error(err)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{"", "x", "[", "{]", "1", "null"} {
+		if err := split([]byte(text), func([]byte, int) bool { return true }); err == nil {
+			t.Errorf("%q was split", text)
+		}
+	}
+	fields, err := members([]byte(`{"a\u0062":1, "c":null,"c": {"d":2}}`))
+	if err != nil || len(fields) != 2 || string(fields["ab"]) != "1" || string(fields["c"]) != `{"d":2}` {
+		t.Errorf("got %s, %v", fields, err)
+	}
+}
+
+func TestMasker(t *testing.T) {
+	m := newMasker(Spec{
+		URL:     "https://user:pa55word!@h/mcp?key=query%2Fsecret&short=abc",
+		Headers: map[string]string{"Authorization": "Bearer tok<en>/1234", "X-Short": "abc", "Host": "example.com"},
+		Env:     map[string]string{"GITHUB_TOKEN": "ghp_0123456789", "PIN_SECRET": "12345678", "HOME_FOLDER": "/home/somebody"},
+	})
+	for text, want := range map[string]string{
+		"got Bearer tok<en>/1234":             "got [masked]",
+		"tok<en>/1234, ghp_0123456789":        "[masked], [masked]",
+		"key=query%2Fsecret is query/secret":  "key=[masked] is [masked]",
+		"pa55word! of example.com abc":        "[masked] of example.com abc",
+		"/home/somebody is no secret, 123456": "/home/somebody is no secret, 123456",
+	} {
+		if got := m.text(text); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"a":"tok<en>/1234"}`:              `{"a":"[masked]"}`,
+		`{"a":"tok\u003cen\u003e/1234"}`:    `{"a":"[masked]"}`,
+		`{"a":"tok<en>\/1234\n"}`:           `{"a":"[masked]\n"}`,
+		`{"a":12345678,"b":"\"12345678"}`:   `{"a":12345678,"b":"\"[masked]"}`,
+		`{"ghp_0123456789":["ghp_012345"]}`: `{"[masked]":["ghp_012345"]}`,
+	} {
+		if got := string(m.json([]byte(text))); got != want || !json.Valid([]byte(got)) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	base := errors.New("ghp_0123456789 refused")
+	if err := m.error(base); err.Error() != "[masked] refused" || !errors.Is(err, base) {
+		t.Errorf("got %v", err)
+	}
+	var log bytes.Buffer
+	l := m.log(slog.New(slog.NewTextHandler(&log, nil))).With("with", "ghp_0123456789").WithGroup("g")
+	l.Info("ghp_0123456789", "error", base, "line", "x ghp_0123456789", "n", 5)
+	if strings.Contains(log.String(), "ghp") || strings.Count(log.String(), masked) != 4 {
+		t.Errorf("logged %s", log.String())
+	}
+}
+
+// A lockedBuffer is a log of a running Set.
+type lockedBuffer struct {
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func TestSecretsThatServersRepeat(t *testing.T) {
+	t.Parallel()
+	log := &lockedBuffer{}
+	o := Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	sp := stdioSpec(t, &rawServer{Version: stateless})
+	sp.Env["API_KEY"] = "very-secret-key"
+	web := odd(t, &rawServer{Version: stateless}, "server/discover", func(w http.ResponseWriter, req *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, "bad token "+req.Header.Get("Authorization")+" key "+req.URL.Query().Get("key"))
+	})
+	web.Name, web.Headers, web.URL = "web", map[string]string{"Authorization": "Bearer very-secret-token"}, web.URL+"/?key=very-secret-query"
+	s := start(t, o, sp, web)
+	_, leak := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "leak"})
+	wantError(t, leak, "bad credentials: [masked]")
+	res := mustCall(t, s, "raw", "leak result")
+	_, refused := s.Refresh(within(t, 10*time.Second), "web")
+	wantError(t, refused, "bad token [masked] key [masked]")
+	next(t, waitFor(t, func() bool { return strings.Contains(log.String(), "key is [masked]") }), "line of stderr")
+	for what, text := range map[string]string{
+		"result": string(res.Raw), "error": leak.Error(), "refusal": refused.Error(), "status": fmt.Sprint(s.Status()), "log": log.String(),
+	} {
+		if strings.Contains(text, "very-secret") {
+			t.Errorf("%s says %s", what, text)
+		}
+	}
+}

@@ -1,0 +1,461 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+)
+
+// headerTimeout bounds the wait for the head of a stream that the SDK opens
+// beside the calls, and goodbyeTimeout that for the end of a session.
+const (
+	headerTimeout  = 10 * time.Second
+	goodbyeTimeout = time.Second
+)
+
+// maxIdleConns is how many connections to a server are kept for the next
+// calls; the transport closes those that wait long.
+const maxIdleConns = 32
+
+var errSilent = errors.New("no answer in time")
+
+// An httpLink is the way to a server over HTTP, streamable or legacy SSE. It
+// is the RoundTripper under the SDK's transports: it adds the configured
+// headers, bounds and taps bodies, and turns answers that would end the SDK's
+// session into errors of the one request.
+type httpLink struct {
+	tap      *tap
+	spec     Spec
+	legacy   bool // HTTP+SSE: answers come on the stream of the one GET
+	origin   *url.URL
+	base     *http.Transport
+	changed  func()      // the list of tools may have changed
+	doubt    func(error) // the session should be opened again
+	patience time.Duration
+	pause    time.Duration   // before a listen stream is opened again
+	ctx      context.Context // of every request
+	cancel   context.CancelFunc
+
+	initStatus atomic.Int32 // HTTP status of the answer to initialize
+	undialled  atomic.Bool  // the last request did not reach the server
+	refused    atomic.Bool  // server/discover was answered by an error
+	unclear    atomic.Bool  // server/discover failed in a way that tells nothing of the era
+	final      atomic.Bool  // cause is one that no other era mends
+
+	mu    sync.Mutex // guards cause
+	cause error
+}
+
+func newHTTPLink(t *tap, d dialer, changed func(), doubt func(error)) *httpLink {
+	l := &httpLink{tap: t, spec: d.spec, changed: changed, doubt: doubt, patience: d.discoverTimeout, pause: d.listenPause}
+	l.origin, _ = url.Parse(d.spec.URL) // checked by NewSet
+	l.base = http.DefaultTransport.(*http.Transport).Clone()
+	// The default of 2 would have most of many calls at once dial anew.
+	l.base.MaxIdleConnsPerHost = maxIdleConns
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+// transport returns the SDK's transport of this kind over the link.
+func (l *httpLink) transport(kind string) mcp.Transport {
+	client := &http.Client{Transport: l}
+	if kind == "sse" {
+		l.legacy = true
+		return &mcp.SSEClientTransport{Endpoint: l.spec.URL, HTTPClient: client, MaxEventSize: -1}
+	}
+	return &mcp.StreamableClientTransport{Endpoint: l.spec.URL, HTTPClient: client, MaxEventSize: -1}
+}
+
+func (l *httpLink) stop() {
+	l.cancel()
+	l.base.CloseIdleConnections()
+}
+
+func (l *httpLink) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause
+}
+
+func (l *httpLink) ended(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil {
+		l.cause = err
+	}
+}
+
+// An exchange is one HTTP request under way.
+type exchange struct {
+	req    *http.Request    // as the SDK made it
+	method string           // of the message it carries, "" if it carries none
+	call   *jsonrpc.Request // the message, if it is a call
+	sink   *sink
+	ctx    context.Context // of the request that is sent
+	cancel context.CancelCauseFunc
+	detach func()      // unties the exchange from the SDK's context
+	timer  *time.Timer // until the answer, or until its head
+}
+
+// opens reports a request that begins a session.
+func (x *exchange) opens() bool { return x.method == "server/discover" || x.method == "initialize" }
+
+// silent reports whether the exchange ended as no answer came in time.
+func (x *exchange) silent() bool { return context.Cause(x.ctx) == errSilent }
+
+// RoundTrip implements http.RoundTripper.
+func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
+	x, out, err := l.prepare(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.astray(out.URL); err != nil {
+		x.cancel(err)
+		switch {
+		case x.sink != nil:
+			x.sink.refused.Store(true)
+			x.sink.fail(err)
+		case x.opens(), l.legacy && req.Method == http.MethodGet:
+			l.giveUp(err)
+		}
+		return nil, err
+	}
+	if err := l.err(); err != nil && x.method == "initialize" {
+		x.cancel(err)
+		return nil, err
+	}
+	l.limit(x)
+	resp, err := l.base.RoundTrip(out)
+	whole := x.method == "server/discover" && err == nil // its body may stall as well
+	if x.timer != nil && !whole && !x.timer.Stop() {
+		if err == nil {
+			resp.Body.Close()
+		}
+		resp, err = nil, errSilent
+	}
+	if err != nil {
+		defer x.cancel(err)
+		return l.failed(x, err)
+	}
+	l.undialled.Store(false)
+	if x.method == "initialize" {
+		l.initStatus.Store(int32(resp.StatusCode))
+	}
+	return l.receive(x, out, resp)
+}
+
+// prepare makes the request that is sent from the SDK's.
+func (l *httpLink) prepare(req *http.Request) (*exchange, *http.Request, error) {
+	x := &exchange{req: req}
+	if req.Method == http.MethodPost && req.GetBody != nil {
+		m, err := head(req)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read request: %w", err)
+		}
+		x.sink = l.tap.outgoing(req.Context(), m)
+		x.carries(m)
+	}
+	if x.sink == nil {
+		x.sink, _ = req.Context().Value(sinkKey{}).(*sink)
+	}
+	ctx := x.tie(req.Context(), l.ctx)
+	x.ctx = ctx
+	if x.sink != nil && req.Method == http.MethodPost {
+		s := x.sink
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			WroteRequest: func(httptrace.WroteRequestInfo) { s.sent.Store(true) },
+		})
+	}
+	out := req.Clone(ctx)
+	out.Header.Del("Referer") // of a redirect: it holds the query
+	for name, value := range l.spec.Headers {
+		out.Header.Set(name, value)
+	}
+	if host := l.spec.Headers["Host"]; host != "" {
+		out.Host = host
+	}
+	return x, out, nil
+}
+
+// head reads what a request of the SDK carries, without its parameters or
+// result.
+func head(req *http.Request) (jsonrpc.Message, error) {
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return nil, err
+	}
+	var m struct {
+		ID     any    `json:"id"`
+		Method string `json:"method"`
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	id, err := jsonrpc.MakeID(m.ID)
+	if err != nil {
+		return nil, err
+	}
+	if m.Method == "" {
+		return &jsonrpc.Response{ID: id}, nil
+	}
+	return &jsonrpc.Request{ID: id, Method: m.Method}, nil
+}
+
+func (x *exchange) carries(m jsonrpc.Message) {
+	if r, ok := m.(*jsonrpc.Request); ok {
+		x.method = r.Method
+		if r.IsCall() {
+			x.call = r
+		}
+	}
+}
+
+// tie returns a context with the values of ctx that ends with it, until the
+// exchange is detached, and with link.
+func (x *exchange) tie(ctx, link context.Context) context.Context {
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() { cancel(ctx.Err()) })
+	unlink := context.AfterFunc(link, func() { cancel(errNotNeeded) })
+	x.detach = func() { unhook() }
+	x.cancel = func(err error) {
+		unhook()
+		unlink()
+		cancel(err)
+	}
+	return own
+}
+
+// failed answers for a request that got no answer.
+func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
+	if cause := context.Cause(x.ctx); cause == errSilent || cause == errStalled {
+		err = cause
+	}
+	switch {
+	case x.method == "server/discover" && err == errSilent:
+		l.discovered(x, nil)
+		return l.respond(x, notSupported(x.call.ID))
+	case x.method == "subscriptions/listen" && err == errSilent:
+		return l.respond(x, errorResponse(x.call.ID, err.Error()))
+	case x.req.Method == http.MethodGet && err == errSilent && !l.legacy:
+		return plain(x.req, http.StatusMethodNotAllowed), nil
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the server closed the connection before it had answered")
+	}
+	if x.sink != nil && l.ctx.Err() == nil && x.req.Context().Err() == nil {
+		x.sink.fail(fmt.Errorf("%w: %w", upstream.ErrGone, err))
+		l.doubt(err)
+	}
+	if x.method == "initialize" {
+		l.ended(err)
+	}
+	l.undialled.Store(true)
+	return nil, err
+}
+
+// respond makes an HTTP answer that carries m.
+func (l *httpLink) respond(x *exchange, m jsonrpc.Message) (*http.Response, error) {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode message: %w", err)
+	}
+	resp := plain(x.req, http.StatusOK)
+	resp.Header.Set("Content-Type", "application/json")
+	resp.Body = io.NopCloser(bytes.NewReader(data))
+	resp.ContentLength = int64(len(data))
+	return resp, nil
+}
+
+func plain(req *http.Request, status int) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: http.NoBody, Request: req,
+	}
+}
+
+// receive taps the answer to a request.
+func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) (*http.Response, error) {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	good := resp.StatusCode >= 200 && resp.StatusCode < 300
+	switch {
+	case good && kind == "text/event-stream" && x.method == "subscriptions/listen":
+		resp.Body = newListenStream(l, x, out, resp.Body)
+		return resp, nil
+	case good && kind == "text/event-stream":
+		events := newEventStream(l.tap, x, resp.Body)
+		events.bare, events.doubt = l.legacy, l.doubt
+		if x.method == "server/discover" {
+			events.discovered = l.discovered
+		}
+		resp.Body = events
+		return resp, nil
+	case x.method == "subscriptions/listen" && !isRedirect(resp):
+		// Some servers answer with JSON that never ends. Changes are seen at
+		// the next listing then.
+		defer x.cancel(nil)
+		resp.Body.Close()
+		l.tap.log.Debug("the server gives no stream of changes", "status", resp.Status, "type", kind)
+		return l.respond(x, errorResponse(x.call.ID, "no stream of changes"))
+	case isRedirect(resp):
+		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, maxMessage), body: resp.Body, x: x}
+		return resp, nil
+	case l.legacy:
+		if !good && x.sink != nil {
+			x.notRun(resp.StatusCode)
+			err := fmt.Errorf("HTTP %s", resp.Status)
+			if turnedAway(resp.StatusCode) {
+				err = fmt.Errorf("%w: %w: check the headers configured for it", upstream.ErrUnauthorized, err)
+			}
+			x.sink.fail(err)
+		}
+		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, maxMessage), body: resp.Body, x: x}
+		return resp, nil
+	case x.call == nil:
+		if !good && x.req.Method == http.MethodPost && x.method != "notifications/initialized" {
+			// The SDK would end the session over a notification.
+			l.tap.log.Debug("message turned away", "method", x.method, "status", resp.Status)
+			resp.StatusCode, resp.Status = http.StatusAccepted, "202 Accepted"
+		}
+		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, maxMessage), body: resp.Body, x: x}
+		return resp, nil
+	}
+	defer x.cancel(nil)
+	room := intake{tap: l.tap, ctx: x.ctx, drop: func() { x.cancel(errStalled) }}
+	defer room.end()
+	data, err := room.readAll(resp.Body)
+	resp.Body.Close()
+	x.detach()
+	if err != nil && !isRefused(err) {
+		return l.failed(x, err)
+	}
+	room.pass(x.sink, len(data))
+	return l.answer(x, resp, data, err)
+}
+
+// answer passes on the body of an answer to a call, or an error in its place
+// that fails the call alone.
+func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err error) (*http.Response, error) {
+	var m jsonrpc.Message
+	if err == nil {
+		m, err = l.tap.read(data)
+	}
+	x.notRun(resp.StatusCode)
+	r, ok := m.(*jsonrpc.Response)
+	if err == nil && ok && x.opens() && r.Error != nil && !r.ID.IsValid() {
+		r.ID = x.call.ID // of a request that the server did not look into
+	}
+	if x.method == "server/discover" {
+		l.judge(x, resp.StatusCode, r)
+	}
+	if err == nil && ok && r.ID == x.call.ID && !l.final.Load() {
+		if resp.StatusCode >= 300 && r.Error == nil {
+			r.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: resp.Status}
+		}
+		return l.pass(x, resp, l.tap.incoming(r))
+	}
+	switch {
+	case turnedAway(resp.StatusCode):
+		err = fmt.Errorf("%w: HTTP %s%s: check the headers configured for it", upstream.ErrUnauthorized, resp.Status, excerpt(data))
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		err = fmt.Errorf("HTTP %s to %s: use that as url if you trust it", resp.Status, resp.Header.Get("Location"))
+	case resp.StatusCode >= 400:
+		err = fmt.Errorf("HTTP %s%s", resp.Status, excerpt(data))
+	case !isRefused(err):
+		err = fmt.Errorf("the answer is not of MCP (%s)%s", resp.Header.Get("Content-Type"), excerpt(data))
+	}
+	switch {
+	case x.method == "initialize":
+		l.ended(err)
+	case x.method == "server/discover" && turnedAway(resp.StatusCode):
+		l.giveUp(err)
+	}
+	if l.sessionGone(x, resp) {
+		err = fmt.Errorf("%w: the server no longer knows the session: %w", upstream.ErrGone, err)
+		l.doubt(err)
+	}
+	if x.sink != nil {
+		x.sink.fail(err)
+	}
+	return l.respond(x, errorResponse(x.call.ID, err.Error()))
+}
+
+// notRun notes a status that says that the call has not been looked at.
+func (x *exchange) notRun(status int) {
+	if x.sink != nil && (turnedAway(status) || status == http.StatusTooManyRequests) {
+		x.sink.refused.Store(true)
+	}
+}
+
+// turnedAway reports a status that asks for other credentials.
+func turnedAway(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
+func isRedirect(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusTemporaryRedirect || resp.StatusCode == http.StatusPermanentRedirect
+}
+
+// pass encodes m as the body of the server's own answer, to keep its headers.
+func (l *httpLink) pass(x *exchange, resp *http.Response, m jsonrpc.Message) (*http.Response, error) {
+	made, err := l.respond(x, m)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body, resp.ContentLength = made.Body, made.ContentLength
+	resp.Header.Del("Content-Length")
+	resp.Header.Set("Content-Type", "application/json")
+	return resp, nil
+}
+
+// sessionGone reports a server that turns away the session of a request, as
+// after a restart: it answers 404, or 400 as many do, and not with the
+// request's id. The call has then not been looked at.
+func (l *httpLink) sessionGone(x *exchange, resp *http.Response) bool {
+	if x.req.Header.Get("Mcp-Session-Id") == "" || x.sink == nil ||
+		resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest {
+		return false
+	}
+	x.sink.refused.Store(true)
+	return true
+}
+
+func excerpt(data []byte) string {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return ""
+	}
+	return ": " + string(clip(data, 200))
+}
+
+// A boundedBody ends after 32 MiB, and its exchange with it.
+type boundedBody struct {
+	io.Reader
+	body io.Closer
+	x    *exchange
+}
+
+// Close implements io.Closer.
+func (b *boundedBody) Close() error {
+	defer b.x.cancel(nil)
+	return b.body.Close()
+}

@@ -1,0 +1,5 @@
+package mcp
+
+import "os/exec"
+
+func leave(*exec.Cmd, bool) {}

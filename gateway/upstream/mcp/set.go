@@ -1,0 +1,166 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+)
+
+// Options are the settings that all servers of a Set share. The zero value is
+// ready to use.
+type Options struct {
+	// OnList is called with each complete list of a server's tools, one at a
+	// time for one server; nil drops them. Its ctx ends with Run's. It may
+	// take its time, which only that server's next list waits for.
+	OnList func(ctx context.Context, server string, l upstream.Listing)
+
+	// Memory keeps which protocol each server speaks for the next process;
+	// nil forgets.
+	Memory Memory
+
+	Logger          *slog.Logger        // nil discards
+	Client          *mcp.Implementation // what we call ourselves; nil means tooldex
+	DefaultTimeout  time.Duration       // of a call whose ctx has no deadline; 0 means 30 s
+	ConnectTimeout  time.Duration       // from start to handshake where a Spec has no StartTimeout; 0 means 60 s
+	DiscoverTimeout time.Duration       // for an answer to server/discover, on stdio from the first output on; 0 means 10 s
+	ListTimeout     time.Duration       // of one listing, all pages; 0 means 1 min
+	Starts          int                 // servers started at the same moment; 0 means 8
+
+	listenPause time.Duration // before a stream of changes is opened again; 0 means 1 s
+	room        *room         // for large messages; nil means that of the process
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Client == nil {
+		o.Client = &mcp.Implementation{Name: "tooldex", Version: "dev"}
+	}
+	if o.OnList == nil {
+		o.OnList = func(context.Context, string, upstream.Listing) {}
+	}
+	if o.Memory == nil {
+		o.Memory = forgetful{}
+	}
+	o.DefaultTimeout = orDuration(o.DefaultTimeout, 30*time.Second)
+	o.ConnectTimeout = orDuration(o.ConnectTimeout, time.Minute)
+	o.DiscoverTimeout = orDuration(o.DiscoverTimeout, 10*time.Second)
+	o.ListTimeout = orDuration(o.ListTimeout, time.Minute)
+	o.listenPause = orDuration(o.listenPause, time.Second)
+	if o.Starts <= 0 {
+		o.Starts = 8
+	}
+	return o
+}
+
+func orDuration(d, or time.Duration) time.Duration {
+	if d <= 0 {
+		return or
+	}
+	return d
+}
+
+// A Set keeps the connections to a number of servers. Its methods are safe
+// for concurrent use.
+type Set struct {
+	o       Options
+	servers []*server // in the order of the specs
+	byName  map[string]*server
+	running atomic.Bool
+}
+
+// NewSet checks the specs, all of them, and returns a Set that Run brings to
+// life.
+func NewSet(specs []Spec, o Options) (*Set, error) {
+	s := &Set{o: o.withDefaults(), byName: map[string]*server{}}
+	starts := make(chan struct{}, s.o.Starts)
+	var errs []error
+	for _, sp := range specs {
+		if err := sp.Check(); err != nil && sp.Disabled == "" {
+			errs = append(errs, err)
+		}
+		if s.byName[sp.Name] != nil {
+			errs = append(errs, fmt.Errorf("server %q: configured twice: rename one", sp.Name))
+		}
+		srv := newServer(sp, s.o, starts)
+		s.servers = append(s.servers, srv)
+		s.byName[sp.Name] = srv
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Run connects to all servers and keeps them connected until ctx ends. It
+// returns nil once every session, process and goroutine has stopped. A Set
+// runs once.
+func (s *Set) Run(ctx context.Context) error {
+	if s.running.Swap(true) {
+		return errors.New("run upstreams: they have run already")
+	}
+	var wg sync.WaitGroup
+	for _, srv := range s.servers {
+		wg.Go(func() { srv.run(ctx) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// Call makes one tools/call and waits for its result, for a server that is
+// connecting too, until ctx ends or the server's timeout has passed when ctx
+// has no deadline. Errors are of type *CallError and wrap one of this package
+// or the server's *jsonrpc.Error. The Result says even then whether the call
+// may have run.
+func (s *Set) Call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
+	srv := s.byName[r.Server]
+	if srv == nil {
+		return upstream.Result{}, &upstream.CallError{Server: r.Server, Tool: r.Tool, Err: upstream.ErrUnknownServer}
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, orDuration(srv.spec.Timeout, s.o.DefaultTimeout))
+		defer cancel()
+	}
+	return srv.call(ctx, r)
+}
+
+// Refresh has a server list its tools now and returns the list, after OnList
+// has had it. It ends a pause between two attempts to connect.
+func (s *Set) Refresh(ctx context.Context, server string) (upstream.Listing, error) {
+	srv := s.byName[server]
+	if srv == nil {
+		return upstream.Listing{}, fmt.Errorf("refresh %s: %w", server, upstream.ErrUnknownServer)
+	}
+	l, err := srv.refresh(ctx)
+	if err != nil {
+		return upstream.Listing{}, fmt.Errorf("refresh %s: %w", server, srv.mask.error(err))
+	}
+	return l, nil
+}
+
+// Status describes all servers, in the order of their specs.
+func (s *Set) Status() []upstream.Status {
+	all := make([]upstream.Status, 0, len(s.servers))
+	for _, srv := range s.servers {
+		all = append(all, srv.status())
+	}
+	return all
+}
+
+// Source is the Source of the Spec of this name, "" if there is none.
+func (s *Set) Source(name string) string {
+	if srv := s.byName[name]; srv != nil {
+		return srv.spec.Source()
+	}
+	return ""
+}

@@ -1,0 +1,40 @@
+// Package mcp keeps connections to MCP servers: it starts, watches,
+// lists, calls and restarts them, and hands on what they send byte for byte.
+//
+// A [Set] runs any number of servers at once, none of which can hold up
+// another. Tool objects and results are taken from the bytes on the wire, as
+// the SDK's typed values drop what they do not know. It speaks MCP from
+// 2024-11-05 to 2026-07-28 over stdio and streamable HTTP, and up to
+// 2025-11-25 over legacy HTTP+SSE.
+//
+// A message over 32 MiB is discarded and fails its call alone; a listing ends
+// after 1,000 pages, 20,000 tools or 128 MiB. Requests that a server makes of
+// its client (sampling, elicitation, roots) are refused, as one session
+// serves all callers; a 2026-07-28 server's input requests come back as the
+// result of the call. There is no OAuth: a server that wants a token gets it
+// from the configured headers.
+package mcp
+
+import "time"
+
+// A Spec says how to reach one server. Exactly one of Command and URL is set.
+type Spec struct {
+	Name         string            // matches [A-Za-z0-9._-]{1,64}
+	Type         string            // "stdio", "http" (also "streamable-http", "streamableHttp"), "sse"; "" derives it
+	Command      string            // program, looked up in PATH
+	Args         []string          // its arguments
+	Env          map[string]string // added to the environment
+	InheritEnv   []string          // variables handed on beside the usual ones; the single word "all" hands on every one
+	Cwd          string            // working folder; "" means this process's
+	URL          string            // of an HTTP server
+	Headers      map[string]string // sent with every HTTP request
+	StartTimeout time.Duration     // from start to handshake, downloads included; 0 means 60 s
+	Timeout      time.Duration     // of one call; 0 means the gateway's default
+	Refresh      time.Duration     // between two listings; 0 means 15 min
+	Concurrency  int               // calls under way at once; 0 means 16
+	Queue        int               // calls that may wait for a place; 0 means 64
+
+	// Disabled says why the server does not run; "" runs it. The rest of the
+	// Spec is not looked at then.
+	Disabled string
+}

@@ -1,0 +1,85 @@
+// Package upstream is what the gateway knows of whatever owns tools: a call
+// and its result, a listing, a state, and what can go wrong. A package below
+// this one keeps the connections to each kind of owner; mcp is that of MCP
+// servers.
+package upstream
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A State is where a server's connection stands.
+type State string
+
+// The states of a server.
+const (
+	Idle       State = "idle"
+	Connecting State = "connecting"
+	Ready      State = "ready"
+	Backoff    State = "backoff"
+	Disabled   State = "disabled"
+)
+
+// A Status describes one server for people and machines.
+type Status struct {
+	Name      string    `json:"name"`
+	State     State     `json:"state"`
+	Transport string    `json:"transport"` // "stdio", "http", "sse"
+	Protocol  string    `json:"protocol,omitempty"`
+	Server    string    `json:"server,omitempty"` // name and version the server gives
+	Tools     int       `json:"tools"`
+	Listed    time.Time `json:"listed,omitzero"`
+	Restarts  int       `json:"restarts"`
+	Error     string    `json:"error,omitempty"` // last failure, cleared by success
+	RetryAt   time.Time `json:"retryAt,omitzero"`
+	InFlight  int       `json:"inFlight"`
+	Warnings  []string  `json:"warnings,omitempty"`
+}
+
+// A Listing is one complete tools/list of a server, all pages.
+type Listing struct {
+	Tools        []json.RawMessage // tool objects byte for byte, in the server's order
+	Warnings     []string          // tools that did not decode, repeated cursors, bounds reached
+	Instructions string            // the server's own, "" if none
+	ParamHeaders bool              // arguments that a schema names are sent in headers, too
+}
+
+// A Request is one tools/call.
+type Request struct {
+	Server, Tool string
+	Arguments    json.RawMessage // an object; nil sends {}
+	Meta         map[string]any  // the caller's _meta; keys of the protocol are removed here
+
+	// Elicitation is the caller's elicitation capability, nil when it has
+	// none or speaks a protocol before 2026-07-28.
+	Elicitation    json.RawMessage
+	InputResponses json.RawMessage // relayed unchanged, nil if none
+	RequestState   json.RawMessage // relayed unchanged, nil if none
+
+	// Idempotent allows a repeat of a call that may have run.
+	Idempotent bool
+	// Retries bounds repeats; 0 never repeats.
+	Retries int
+	// Progress is called for each progress notification of this call, never
+	// after Call has returned; nil asks for none.
+	Progress func(progress, total float64, message string)
+}
+
+// A Result is a tools/call result as it came. Whoever gets one calls Release
+// when done with it.
+type Result struct {
+	Raw      json.RawMessage // the result object byte for byte
+	Protocol string          // protocol version of the session that gave it
+	Sent     bool            // false: the call cannot have run
+
+	// Released is called by Release, nil is not.
+	Released func()
+}
+
+// Release makes room for other large results.
+func (r Result) Release() {
+	if r.Released != nil {
+		r.Released()
+	}
+}
