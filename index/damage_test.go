@@ -61,7 +61,7 @@ func TestDamagedValues(t *testing.T) {
 		{"servers", "", "record of a server", 3},
 		{"tools", "h", "3 tools of server \"s\" are damaged", 0},
 		{"tools", "f", "first-seen dates of 3 tools", 3},
-		{"tools", "r", "tools of server s are not in the store", 0},
+		{"tools", "r", "the tools of server s are stored in part", 0},
 		{"metrics", "", "metrics of tool", 3},
 		{"vectors", "", "vectors are damaged", 3},
 	}

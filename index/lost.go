@@ -106,5 +106,5 @@ func describeLost(names []string) string {
 	if more := len(names) - most; more > 0 {
 		names = append(names[:most:most], fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("tools of server %s are not in the store any more; describing and executing them may fail until the server is listed again", strings.Join(names, ", "))
+	return fmt.Sprintf("the tools of server %s are stored in part: some may be missing, or fail to be described and executed, until the server is listed again", strings.Join(names, ", "))
 }

@@ -44,7 +44,7 @@ func TestFolderDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	tick(t, ix)
-	if p := ix.Status().Problem; !strings.Contains(p, "server a, b are not in the store") {
+	if p := ix.Status().Problem; !strings.Contains(p, "server a, b are stored in part") {
 		t.Errorf("problem %q", p)
 	}
 	if slices.Sort(asked); !slices.Equal(asked, []string{"a", "b"}) {
