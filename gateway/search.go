@@ -50,7 +50,7 @@ func (g *Gateway) Search(ctx context.Context, v view.View, r SearchRequest) (Sea
 		return SearchResult{}, err
 	}
 	res, err := g.ix.Search(ctx, index.Query{
-		Text: r.Text, Mode: r.Mode, Filter: v.Over(r.Filter), Limit: r.Limit, MinScore: r.MinScore,
+		Text: r.Text, Mode: r.Mode, Filter: v.Over(r.Filter), Limit: r.Limit, MinScore: r.MinScore, Fold: true,
 	})
 	if err != nil {
 		return SearchResult{}, searchError(err)

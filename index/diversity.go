@@ -10,8 +10,9 @@ import (
 const minServers = 3
 
 // diversify applies the diversity rule to the best rows, unless it is off, few
-// servers are allowed, or the query or a filter names one.
-func (r *search) diversify(rows []rank.Hit) []rank.Hit {
+// servers are allowed, or the query or a filter names one. Rows beyond them
+// are taken as fresh says.
+func (r *search) diversify(rows []rank.Hit, fresh func(doc uint32) bool) []rank.Hit {
 	p := &r.s.params
 	if p.Diversity <= 0 || p.Diversity >= 1 || len(r.q.Filter.Servers) > 0 || r.named.qualified || !r.hasServers(minServers) {
 		return rows
@@ -20,7 +21,7 @@ func (r *search) diversify(rows []rank.Hit) []rank.Hit {
 		Limit: r.limit, Share: p.Diversity, Within: p.DiversityWithin,
 		Server: func(doc uint32) uint32 { return r.s.server[doc] },
 		Others: func(servers []uint32) []rank.Hit {
-			return r.bestOf(r.limit, func(d uint32) bool { return !slices.Contains(servers, r.s.server[d]) })
+			return r.bestOf(r.limit, func(d uint32) bool { return !slices.Contains(servers, r.s.server[d]) && fresh(d) })
 		},
 	}
 	return mix.Rows(rows)

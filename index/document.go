@@ -75,7 +75,7 @@ func newDocument(t Tool, lex *bm25.Lexicon) *document {
 			c.Add(lex.Add(tok.Text), f, tok.Extra)
 		}
 	}
-	a := analysed{terms: c.Doc(), twin: twinHash(&fields), inputs: inputsOf(t.Raw)}
+	a := analysed{terms: c.Doc(), twin: twinHash(&fields), category: t.Category, inputs: inputsOf(t.Raw)}
 	d := &document{tool: t, id: t.ID(), qualified: t.QualifiedName(), embedded: textHashes(&t, p), analysed: a}
 	d.tool.Raw = nil
 	return d

@@ -29,7 +29,7 @@ func TestListOrders(t *testing.T) {
 		{Listing{Sort: ByExecutionCount, Descending: true}, "b/same a/alpha a/same b/beta "},
 		{Listing{Sort: BySuccessRate}, "b/same a/alpha a/same b/beta "},
 		{Listing{Sort: BySuccessRate, Descending: true}, "a/alpha b/same a/same b/beta "},
-		{Listing{Sort: ByCategory}, "b/beta b/same a/same a/alpha "},
+		{Listing{Sort: ByCategory}, "b/beta b/same a/alpha a/same "},
 		{Listing{Offset: 1, Limit: 2}, "b/beta a/same "},
 		{Listing{Offset: 3, Limit: 2}, "b/same "},
 		{Listing{Offset: 9, Limit: 2}, ""},

@@ -25,6 +25,7 @@ type Query struct {
 	Limit    int      // most rows to return; 0 means 10
 	MinScore *float64 // rows scoring below it are cut; nil cuts none
 	Explain  bool     // fill Hit.Explanation
+	Fold     bool     // show tools of the same text as one row with Homes; Total counts them all
 }
 
 // A Filter allows some tools and not others, before ranking. Within one field
@@ -68,8 +69,9 @@ type Results struct {
 type Hit struct {
 	Tool        Tool // without Raw
 	ID          string
-	Category    string  // effective: configured, of the upstream, or derived
-	Score       float64 // in [0, 1], absolute; 0 for an empty query
+	Category    string   // effective: configured, of the upstream, or derived
+	Score       float64  // in [0, 1], absolute; 0 for an empty query
+	Homes       []string // qualified names of its near-duplicates, folded into this row
 	Explanation *Explanation
 }
 
@@ -125,8 +127,7 @@ type Listing struct {
 // A Neighbor is a tool like another one.
 type Neighbor struct {
 	Hit
-	Reason string   // what the two share: inputs, rare words, category
-	Homes  []string // qualified names of its near-duplicates, folded into this row
+	Reason string // what the two share: inputs, rare words, category
 }
 
 // A CategoryCount is one category, tag or server with its number of tools.

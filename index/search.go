@@ -250,11 +250,18 @@ func (r *search) rank(res *Results) {
 			res.Best = score
 		}
 	}
-	rows := r.diversify(r.bestOf(r.limit, nil))
+	folded := folding{search: r}
+	var rows []rank.Hit
+	if r.q.Fold {
+		rows = folded.distinct(r.limit)
+	} else {
+		rows = r.bestOf(r.limit, nil)
+	}
+	rows = r.diversify(rows, folded.fresh)
 	res.Hits = make([]Hit, 0, len(rows))
 	for _, row := range rows {
 		h := r.s.hit(row.Doc)
-		h.Score = row.Score
+		h.Score, h.Homes = row.Score, folded.others(row.Doc)
 		if r.q.Explain {
 			e := r.explain(row.Doc)
 			h.Explanation = &e

@@ -13,7 +13,7 @@ import (
 // to read it unasked, as one of them could fill a context or a screen.
 const (
 	maxCounted = 100 // rows of each table of get_tool_categories
-	maxHomes   = 10  // near-duplicates named beside a similar tool
+	maxHomes   = 10  // near-duplicates named beside a tool
 
 	maxDescribed   = 256 << 10 // bytes of what describe_tool says verbatim
 	maxSchemaBytes = 512 << 10 // bytes of all schemas in the rows of a reply

@@ -23,6 +23,7 @@ type row struct {
 	Tags          []string        `json:"tags,omitempty"`
 	Server        string          `json:"server"`
 	Category      string          `json:"category,omitempty"`
+	Also          []string        `json:"same_as,omitempty"` // near-duplicates elsewhere
 	CreatedAt     string          `json:"created_at,omitempty"`
 	Metrics       *toolMetrics    `json:"metrics,omitempty"`
 	Inexecutable  string          `json:"not_executable,omitempty"`
@@ -103,6 +104,7 @@ func rows(tools []gateway.Tool, o rowOptions) []row {
 			Description: words.Shorten(t.Tool.Description, words.MaxDescription),
 			Tags:        words.CutAll(t.Tool.Tags, words.MaxLabel, 2*words.MaxLabels), Server: words.Cut(t.Tool.Server, words.MaxServer),
 			Category: words.Cut(t.Category, words.MaxLabel), Inexecutable: words.Cut(t.Tool.Inexecutable, words.MaxReason),
+			Also: words.CutAll(t.Homes, words.MaxServer+1+words.MaxName, maxHomes),
 		}
 		if o.scores {
 			score := math.Round(t.Score*1e4) / 1e4
