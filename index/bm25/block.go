@@ -1,7 +1,6 @@
 package bm25
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -69,15 +68,11 @@ func (d *Doc) sound(limit uint32) (counts int, ok bool) {
 		}
 		next = t + 1
 	}
-	masks, none := d.Masks, uint64(0)
-	for ; len(masks) >= 8; masks = masks[8:] {
-		x := binary.NativeEndian.Uint64(masks)
-		counts += bits.OnesCount64(x)
-		none |= (x - 0x0101010101010101) & ^x & 0x8080808080808080 // a bit for a byte that is 0
+	for _, mask := range d.Masks {
+		if mask == 0 {
+			return 0, false
+		}
+		counts += bits.OnesCount8(mask)
 	}
-	for _, m := range masks {
-		counts += bits.OnesCount8(m)
-		none |= uint64(m-1) &^ uint64(m) & 0x80
-	}
-	return counts, none == 0
+	return counts, true
 }
