@@ -34,6 +34,15 @@ func TestServerThatBabblesInMessages(t *testing.T) {
 	mustCall(t, s, "good", "exact")
 }
 
+// TestGarbageIsCheap reads what a server that babbles writes most.
+func TestGarbageIsCheap(t *testing.T) {
+	l := &stdioLink{tap: newTap(slog.New(slog.DiscardHandler), nil), garbage: func(string) {}}
+	line := []byte("babble babble babble")
+	if n := testing.AllocsPerRun(100, func() { l.accept(line, nil) }); n > 4 {
+		t.Errorf("a line of no use takes %v allocations", n)
+	}
+}
+
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	log := &lockedBuffer{}

@@ -264,9 +264,14 @@ func (l *stdioLink) accept(line []byte, large *intake) (useless int) {
 	if len(line) == 0 {
 		return useless
 	}
-	parts := []json.RawMessage{line}
-	if line[0] == '[' && json.Unmarshal(line, &parts) != nil {
-		parts = nil
+	var parts []json.RawMessage // none of a log line, which is not worth decoding
+	switch line[0] {
+	case '{':
+		parts = append(parts, line)
+	case '[':
+		if json.Unmarshal(line, &parts) != nil {
+			parts = nil
+		}
 	}
 	good := false
 	for _, part := range parts {
