@@ -34,12 +34,14 @@ const (
 	idleTimeout = 2 * time.Minute
 )
 
-// Handler serves /mcp in both eras, /healthz, /readyz and /metrics. Requests
+// Handler serves /mcp in both eras, /healthz, /readyz and /metrics, and on /
+// says so to people. Requests
 // whose Host is neither loopback nor in Options.Hosts, and requests from
 // pages of other origins, are refused.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.mcpHandler())
+	mux.HandleFunc("GET /{$}", s.about)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", s.metrics.Handler())

@@ -311,6 +311,8 @@ func TestHTTPGuards(t *testing.T) {
 		{"GET", "/readyz", "localhost", "", 200, `{"ready":true,"tools":10,"servers":{"backoff":1,"ready":1}}`},
 		{"GET", "/metrics", "localhost", "", 200, `tooldex_server_restarts_total{server="github"} 2`},
 		{"GET", "/metrics", "localhost", "", 200, `tooldex_tools{server="files"} 3`},
+		{"GET", "/", "localhost:7420", "", 200, "claude mcp add --transport http tooldex http://localhost:7420/mcp"},
+		{"GET", "/", "evil.example", "", 403, "evil.example"},
 		{"POST", "/healthz", "localhost", "", 405, ""},
 		{"GET", "/nowhere", "localhost", "", 404, ""},
 		{"DELETE", "/mcp", "localhost", "", 400, ""},
