@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,7 +188,7 @@ func (a *cli) showResult(x gateway.Execution, raw bool) error {
 		}
 		return errReported
 	case x.Result.IsError:
-		err := fmt.Errorf("%s", orDefault(text, string(value)))
+		err := fmt.Errorf("%s", cmp.Or(text, string(value)))
 		return hint(err, "%s itself reported this error; %s shows what it expects", words.ToolName(x.Tool.Tool.Server, x.Tool.Tool.Name), commands.Describe)
 	case a.json:
 		answer, err := meta.Executed(x, gateway.StatelessEra, false)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func (a *cli) checkState(ctx context.Context, cfg *config.Config, repair bool) [
 		problems = slices.DeleteFunc(problems, index.Problem.Repairable)
 	}
 	for _, p := range problems {
-		out = append(out, finding{"state folder", !app.Harmful(p), p.File + ": " + p.What, orDefault(p.Remedy, "tooldex doctor --repair")})
+		out = append(out, finding{"state folder", !app.Harmful(p), p.File + ": " + p.What, cmp.Or(p.Remedy, "tooldex doctor --repair")})
 	}
 	return out
 }
@@ -172,7 +173,7 @@ func checkEmbedder(ctx context.Context, cfg *config.Config) finding {
 		}
 		return finding{what, false, strings.TrimSpace(h.Provider + " " + h.Model + ": " + h.Problem), remedy}
 	}
-	detail := fmt.Sprintf("%s, %d dimensions", orDefault(h.Identity, h.Provider), h.Dims)
+	detail := fmt.Sprintf("%s, %d dimensions", cmp.Or(h.Identity, h.Provider), h.Dims)
 	if h.Latency > 0 {
 		detail += fmt.Sprintf(", %s a text, %.0f texts per second", h.Latency.Round(100*time.Microsecond), h.Rate)
 	}

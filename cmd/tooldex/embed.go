@@ -69,11 +69,8 @@ func (a *cli) runEmbed(cmd *cobra.Command, args []string, asQuery bool) (err err
 	for i, text := range args {
 		rows[i] = embedded{text, vectors[i]}
 	}
-	if a.json {
-		return a.print(map[string]any{"model": emb.Model(), "texts": rows, "cosines": cosines(rows)})
-	}
-	a.showEmbedded(emb.Model(), rows)
-	return nil
+	v := map[string]any{"model": emb.Model(), "texts": rows, "cosines": cosines(rows)}
+	return a.result(v, func() { a.showEmbedded(emb.Model(), rows) })
 }
 
 func (a *cli) showEmbedded(model string, rows []embedded) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -178,33 +177,26 @@ func overSets[R any](f *evalFlags, args []string, o *eval.Options, measure func(
 	return f.cli.result(res, func() { show(f.cli.out, res) })
 }
 
-// writeParams writes the ranking's parameters as JSON where --out says; an
-// empty out writes none.
+// writeParams writes the ranking's parameters as JSON where --out says.
 func writeParams(cmd *cobra.Command, out string, params index.Params) error {
-	if out == "" {
-		return nil
-	}
-	if err := writeTo(cmd, out, func(w io.Writer) error { return jsonTo(w, params) }); err != nil {
-		return fmt.Errorf("write parameters: %w", err)
-	}
-	return nil
+	return writeTo(cmd, "parameters", out, func(w io.Writer) error { return writeJSON(w, params) })
 }
 
-// writeTo creates path and lets f fill it; "-" is standard output.
-func writeTo(cmd *cobra.Command, path string, f func(io.Writer) error) (err error) {
-	if path == "-" {
+// writeTo creates path and lets f fill it with what it says; "-" is standard
+// output, and "" writes nothing.
+func writeTo(cmd *cobra.Command, what, path string, f func(io.Writer) error) error {
+	switch path {
+	case "":
+		return nil
+	case "-":
 		return f(cmd.OutOrStdout())
 	}
 	file, err := os.Create(path)
-	if err != nil {
-		return err
+	if err == nil {
+		err = errors.Join(f(file), file.Close())
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return f(file)
-}
-
-func jsonTo(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", what, err)
+	}
+	return nil
 }

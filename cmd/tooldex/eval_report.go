@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,8 +43,8 @@ func (a *cli) evalReport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := writeTo(cmd, out, page.Write); err != nil {
-				return fmt.Errorf("write report: %w", err)
+			if err := writeTo(cmd, "report", out, page.Write); err != nil {
+				return err
 			}
 			if out != "-" {
 				a.note("report written to %s", out)

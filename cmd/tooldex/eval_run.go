@@ -32,7 +32,7 @@ func (a *cli) evalRun() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				return res, errors.Join(writeRuns(cmd, runFile, res), writePerQuery(cmd, perQuery, res))
+				return res, errors.Join(writeRuns(cmd, runFile, res), writeTo(cmd, "per query", perQuery, res.WritePerQuery))
 			}, func(w io.Writer, res *eval.Result) { printRun(w, res, f.k) })
 		},
 	}
@@ -43,23 +43,13 @@ func (a *cli) evalRun() *cobra.Command {
 	return cmd
 }
 
-func writePerQuery(cmd *cobra.Command, path string, res *eval.Result) error {
-	if path == "" {
-		return nil
-	}
-	if err := writeTo(cmd, path, res.WritePerQuery); err != nil {
-		return fmt.Errorf("write per query: %w", err)
-	}
-	return nil
-}
-
 func writeRuns(cmd *cobra.Command, path string, res *eval.Result) error {
 	if path == "" {
 		return nil
 	}
 	if len(res.Sets) == 1 {
 		if st, err := os.Stat(path); err != nil || !st.IsDir() {
-			return writeTo(cmd, path, res.Sets[0].WriteRun)
+			return writeTo(cmd, "run", path, res.Sets[0].WriteRun)
 		}
 	}
 	if path == "-" {
@@ -69,8 +59,8 @@ func writeRuns(cmd *cobra.Command, path string, res *eval.Result) error {
 		return fmt.Errorf("write runs: %w", err)
 	}
 	for _, s := range res.Sets {
-		if err := writeTo(cmd, filepath.Join(path, s.Title()+".trec"), s.WriteRun); err != nil {
-			return fmt.Errorf("write runs: %w", err)
+		if err := writeTo(cmd, "runs", filepath.Join(path, s.Title()+".trec"), s.WriteRun); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -175,7 +176,7 @@ func (a *cli) showPlan(plan clients.Plan, t *target, written bool, backup string
 	}
 	g := &grid{head: []string{"server", "from", "file", "take over", "command or address"}}
 	for _, r := range plan.Rows {
-		g.add(r.Name, orDefault(clients.Names[r.From.Client], "--from"), shortPath(r.From.Path), decision(r), summary(r))
+		g.add(r.Name, cmp.Or(clients.Names[r.From.Client], "--from"), shortPath(r.From.Path), decision(r), summary(r))
 	}
 	a.show(g)
 	for _, r := range plan.Rows {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (a *cli) open(cmd *cobra.Command, cfg *config.Config, o app.Options, report
 func advised(err error, cfg *config.Config) error {
 	switch {
 	case errors.Is(err, app.ErrEmbedding):
-		return hint(err, "mend the embedding section of %s, or see \"tooldex doctor\"", orDefault(cfg.Path, "the configuration"))
+		return hint(err, "mend the embedding section of %s, or see \"tooldex doctor\"", cmp.Or(cfg.Path, "the configuration"))
 	case errors.Is(err, app.ErrParams):
 		return hint(err, "write the file with \"tooldex eval tune\", or remove the setting")
 	case errors.Is(err, app.ErrState):
@@ -118,13 +119,6 @@ func advised(err error, cfg *config.Config) error {
 		return hint(err, "see \"tooldex doctor\"")
 	}
 	return err
-}
-
-func orDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // logger writes to stderr. Commands that end soon log warnings only, and those

@@ -61,11 +61,9 @@ func (a *cli) runReindex(cmd *cobra.Command, f *reindexFlags) error {
 	if err == nil {
 		rows, err = a.relist(cmd.Context(), e, names, f.timeout)
 	}
-	pruned := []string{} // not null in JSON
+	var pruned []string
 	if err == nil && f.prune {
-		var gone []string
-		gone, err = e.Prune(cmd.Context())
-		pruned = append(pruned, gone...)
+		pruned, err = e.Prune(cmd.Context())
 	}
 	var embedding error
 	if err == nil && (f.embed || cfg.Embedding.Provider == embed.Builtin) {
@@ -139,7 +137,7 @@ func (a *cli) showRelisted(rows []app.Relisting, pruned []string, st index.Statu
 		g.add(r.Server, fmt.Sprint(r.Tools), fmt.Sprint(len(r.Added)), fmt.Sprint(len(r.Changed)), fmt.Sprint(len(r.Removed)), problem)
 	}
 	if a.json {
-		if err := a.print(map[string]any{"servers": rows, "pruned": pruned, "tools": st.Tools, "models": st.Models}); err != nil {
+		if err := a.print(map[string]any{"servers": rows, "pruned": append([]string{}, pruned...), "tools": st.Tools, "models": st.Models}); err != nil {
 			return err
 		}
 	} else {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func newRoot(a *cli) *cobra.Command {
 	p.String("log.level", "", "least `level` that is logged to stderr: debug, info, warn, error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{nearestFlag(cmd, err), path(cmd)} })
 	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string {
-		return strings.TrimRight(f.FlagUsagesWrapped(min(orElse(width(a.out), 80), 100)), " \n")
+		return strings.TrimRight(f.FlagUsagesWrapped(min(cmp.Or(width(a.out), 80), 100)), " \n")
 	})
 	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetUsageTemplate(strings.NewReplacer(
@@ -60,14 +61,6 @@ func newRoot(a *cli) *cobra.Command {
 	wrapArgs(root)
 	a.completeFlags(root)
 	return root
-}
-
-// orElse is n, or otherwise where n is 0.
-func orElse(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }
 
 // wrapArgs turns what cobra says of wrong arguments into usage errors.
@@ -128,7 +121,11 @@ func suggestion(cmd *cobra.Command, typed string) string {
 
 // print writes v as indented JSON.
 func (a *cli) print(v any) error {
-	enc := json.NewEncoder(a.out)
+	return writeJSON(a.out, v)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)

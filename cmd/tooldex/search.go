@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -114,14 +115,11 @@ func (a *cli) runSearch(ctx context.Context, e *app.Engine, r gateway.SearchRequ
 		return err
 	}
 	found := meta.Found(res, r)
+	print := a.answer
 	if f.explain || f.expect != "" {
-		found = map[string]any{"search": found, "explanations": explained}
+		found, print = map[string]any{"search": found, "explanations": explained}, a.result
 	}
-	if a.json && (f.explain || f.expect != "") {
-		err = a.print(found)
-	} else {
-		err = a.answer(found, func() { a.showFound(r.Text, &res, explained) })
-	}
+	err = print(found, func() { a.showFound(r.Text, &res, explained) })
 	if err == nil && f.expect != "" && !explained[len(explained)-1].among {
 		return errReported
 	}
@@ -247,7 +245,7 @@ func occurrences(fields map[string]int) string {
 	for _, name := range sortedKeys(fields) {
 		out = append(out, fmt.Sprintf("%s ×%d", name, fields[name]))
 	}
-	return orDefault(strings.Join(out, ", "), "in no field")
+	return cmp.Or(strings.Join(out, ", "), "in no field")
 }
 
 // place says where the tool is among the rows, or why it is not there.

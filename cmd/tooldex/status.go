@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,11 +34,7 @@ func (a *cli) status() *cobra.Command {
 		}
 		defer e.Close() // nothing was written
 		st := e.Status(cmd.Context(), buildVersion())
-		if a.json {
-			return a.print(st)
-		}
-		a.showStatus(&st)
-		return nil
+		return a.result(st, func() { a.showStatus(&st) })
 	}
 	return cmd
 }
@@ -47,8 +44,8 @@ func (a *cli) showStatus(r *app.Status) {
 		a.hang(fmt.Sprintf("%-14s ", name), fmt.Sprintf(format, args...))
 	}
 	st := &r.Index
-	line("configuration", "%s", orDefault(r.Config, "none (\"tooldex import --write\" makes one)"))
-	line("state folder", "%s (%s)", orDefault(st.Dir, "in memory"), humanize.IBytes(uint64(max(st.Bytes, 0))))
+	line("configuration", "%s", cmp.Or(r.Config, "none (\"tooldex import --write\" makes one)"))
+	line("state folder", "%s (%s)", cmp.Or(st.Dir, "in memory"), humanize.IBytes(uint64(max(st.Bytes, 0))))
 	hidden := ""
 	if st.Hidden > 0 {
 		hidden = fmt.Sprintf(", %d hidden", st.Hidden)
@@ -93,7 +90,7 @@ func states(count map[string]int) string {
 	for _, state := range sortedKeys(count) {
 		out = append(out, fmt.Sprintf("%d %s", count[state], state))
 	}
-	return orDefault(strings.Join(out, ", "), "none")
+	return cmp.Or(strings.Join(out, ", "), "none")
 }
 
 func (a *cli) showServers(r *app.Status) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -195,10 +196,10 @@ func (a *cli) showHead(d *gateway.Description, original *index.Tool) {
 		title += " – " + t.Title
 	}
 	a.say("%s", flat(title))
-	a.paragraph("  ", orDefault(t.Description, "(no description)"))
+	a.paragraph("  ", cmp.Or(t.Description, "(no description)"))
 	if t.Description != original.Description {
 		a.say("  overridden; the server says:")
-		a.paragraph("    ", orDefault(original.Description, "(nothing)"))
+		a.paragraph("    ", cmp.Or(original.Description, "(nothing)"))
 	}
 	a.say("")
 	line := func(name, value string) {

@@ -41,13 +41,8 @@ func (a *cli) version() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Example: "  tooldex version\n  tooldex version --json",
 		RunE: func(*cobra.Command, []string) error {
-			if a.json {
-				return a.print(map[string]string{
-					"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
-				})
-			}
-			a.say("%s", versionLine())
-			return nil
+			v := map[string]string{"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}
+			return a.result(v, func() { a.say("%s", versionLine()) })
 		},
 	}
 }
