@@ -194,6 +194,11 @@ func (s *snapshot) namesIn(text string, scope func(*Tool) bool) naming {
 	}
 	for _, word := range strings.FieldsFunc(text, delimits) {
 		s.named(strings.TrimFunc(word, edge), scope, &n)
+		if parts := strings.FieldsFunc(word, unspaced); len(parts) > 0 && len(parts[0]) < len(word) {
+			for _, part := range parts {
+				s.named(strings.TrimFunc(part, edge), scope, &n)
+			}
+		}
 	}
 	slices.Sort(n.docs)
 	n.docs = slices.Compact(n.docs)
@@ -212,8 +217,13 @@ func (s *snapshot) named(word string, scope func(*Tool) bool, n *naming) {
 	}
 }
 
+// unspaced are the letters of scripts that put no spaces around a name.
+func unspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
+}
+
 func delimits(r rune) bool {
-	return unicode.IsSpace(r) || strings.ContainsRune("\"'`“”‘’«»()[]{}<>,;|", r)
+	return unicode.IsSpace(r) || r > unicode.MaxASCII && unicode.IsPunct(r) || strings.ContainsRune("\"'`“”‘’«»()[]{}<>,;|", r)
 }
 
 // edge says whether r is punctuation that may stick to a name.
