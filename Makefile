@@ -54,7 +54,7 @@ cross: ## the six targets
 soak: ## thousands of kills
 	TOOLDEX_CRASH_RUNS=$(SOAK_RUNS) $(GO) test -run Crash -timeout 6h -v ./index/...
 
-soak-load: ## DURATION (1h, at least 3m: sessions fill up first) of load beside hostile servers and clients: what is held levels off
+soak-load: ## DURATION (1h, at least 5m) of load beside hostile servers and clients: what is held levels off
 	TOOLDEX_LOAD=$(DURATION) TOOLDEX_LOAD_TSV=$(CURDIR)/soak-load.tsv $(GO) test -count=1 -run TestLoad -timeout 25h -v ./internal/e2e
 
 eval: build ## the committed set, as the README shows it
