@@ -130,12 +130,8 @@ func hasTool(tools []index.Tool, name string) bool {
 	return false
 }
 
-const (
-	// maxWarnings bounds what is said of one listing.
-	maxWarnings = 100
-	// maxDescribed is what of a tool is shown at most, in bytes.
-	maxDescribed = 256 << 10
-)
+// maxWarnings bounds what is said of one listing.
+const maxWarnings = 100
 
 // bound cuts the labels that t came with and says so in its warnings.
 func bound(t *index.Tool) {
@@ -153,8 +149,8 @@ func bound(t *index.Tool) {
 	if utf8.RuneCountInString(t.Name) > words.MaxName {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("its name is longer than %d characters; it is shown cut, and called by id", words.MaxName))
 	}
-	if len(t.Description) > maxDescribed {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("its description has %d KB; describe_tool shows no more than %d", len(t.Description)>>10, maxDescribed>>10))
+	if len(t.Description) > words.MaxDescribed {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("its description has %d KB; describe_tool shows no more than %d", len(t.Description)>>10, words.MaxDescribed>>10))
 	}
 	t.Warnings = words.CutAll(t.Warnings, words.MaxReason, words.MaxLabels)
 }

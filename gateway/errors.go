@@ -15,6 +15,7 @@ type Vocabulary struct {
 	Search, List, Describe, Categories, Similar string // operations
 
 	Labels          string // what lists all servers, tags and categories
+	Start           string // what starts the servers
 	Status          string // what says how the servers are
 	Hybrid, Keyword string // what has a search rank so
 	MinScore        string // what cuts rows by score

@@ -53,7 +53,7 @@ func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (E
 	if g.calls == nil {
 		return Execution{}, &Error{
 			Tool: x.name, Problem: "this gateway runs no servers",
-			Next: say("only \"tooldex serve\" and \"tooldex call\" start them"),
+			Next: func(v Vocabulary) string { return "it can search; to run tools, start them with " + v.Start },
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)

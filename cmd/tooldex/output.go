@@ -155,7 +155,7 @@ func (a *cli) paragraph(indent, s string) {
 // commands is how the command line calls what there is to do and to give.
 var commands = gateway.Vocabulary{
 	Search: `"tooldex search"`, List: `"tooldex tools list"`, Describe: `"tooldex tools show"`,
-	Categories: `"tooldex tools categories"`, Similar: `"tooldex similar"`, Labels: `"tooldex tools categories"`, Status: `"tooldex status"`,
+	Categories: `"tooldex tools categories"`, Similar: `"tooldex similar"`, Labels: `"tooldex tools categories"`, Start: `"tooldex call"`, Status: `"tooldex status"`,
 	Hybrid: "--mode hybrid", Keyword: "--mode keyword", MinScore: "--min-score", Timeout: "--timeout",
 }
 

@@ -108,9 +108,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// MCP is the MCP server that offers the meta-tools.
-func (s *Server) MCP() *mcp.Server { return s.server }
-
 // Call answers one call of a meta-tool exactly as the MCP server does for a
 // client of the newest protocol without elicitation. Whatever goes wrong is
 // an Answer with IsError.

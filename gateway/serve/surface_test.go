@@ -75,7 +75,7 @@ var eras = []string{"2025-11-25", gateway.StatelessEra}
 func connect(t testing.TB, g *Server, era string, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	near, far := mcp.NewInMemoryTransports()
-	ss, err := g.MCP().Connect(t.Context(), far, nil)
+	ss, err := g.server.Connect(t.Context(), far, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ const (
 	MaxReason      = 300 // why something is so
 	MaxDescription = 300 // of a tool or server among others
 
-	MaxLabels = 32 // labels of one tool
+	MaxLabels    = 32        // labels of one tool
+	MaxDescribed = 256 << 10 // bytes of a tool's own words where it is described
 )
 
 // Cut shortens s to most characters, marked "…".

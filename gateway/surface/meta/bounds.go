@@ -15,7 +15,6 @@ const (
 	maxCounted = 100 // rows of each table of get_tool_categories
 	maxHomes   = 10  // near-duplicates named beside a tool
 
-	maxDescribed   = 256 << 10 // bytes of what describe_tool says verbatim
 	maxSchemaBytes = 512 << 10 // bytes of all schemas in the rows of a reply
 
 	maxValues   = 1000 // of one filter
@@ -23,7 +22,7 @@ const (
 	maxToolName = 4096 // bytes of a tool_name
 )
 
-// fit leaves out what makes d larger than maxDescribed, the least needed
+// fit leaves out what makes d larger than words.MaxDescribed, the least needed
 // first, and says what.
 func (d *description) fit() {
 	d.Name, d.Title = words.Cut(d.Name, 8*words.MaxName), words.Cut(d.Title, 8*words.MaxName)
@@ -37,13 +36,13 @@ func (d *description) fit() {
 	}
 	size := len(examples) + len(d.OutputSchema) + len(d.Annotations) + len(d.Description) + len(d.InputSchema)
 	drop := func(what string, bytes int, without func()) {
-		if size <= maxDescribed || bytes == 0 {
+		if size <= words.MaxDescribed || bytes == 0 {
 			return
 		}
 		without()
 		size -= bytes
 		d.Warnings = append(d.Warnings, fmt.Sprintf(
-			"%s of %d KB left out, as all together would exceed %d KB; \"tooldex tools show %s --raw\" prints it", what, (bytes+1023)>>10, maxDescribed>>10, d.ID))
+			"%s of %d KB left out, as all together would exceed %d KB; \"tooldex tools show %s --raw\" prints it", what, (bytes+1023)>>10, words.MaxDescribed>>10, d.ID))
 	}
 	drop("examples", len(examples), func() { d.Examples = nil })
 	drop("output_schema", len(d.OutputSchema), func() { d.OutputSchema = nil })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/words"
 )
 
 // hostileTool has everything larger than anybody wants to read.
@@ -77,7 +78,7 @@ func TestRepliesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(text) > maxDescribed+32<<10 || !strings.Contains(string(text), "output_schema of 201 KB left out") || len(d["input_schema"].(map[string]any)) != 2 {
+	if len(text) > words.MaxDescribed+32<<10 || !strings.Contains(string(text), "output_schema of 201 KB left out") || len(d["input_schema"].(map[string]any)) != 2 {
 		t.Errorf("described in %d bytes: %.300s … %v", len(text), text, d["warnings"])
 	}
 }

@@ -20,7 +20,7 @@ import (
 var vocabulary = gateway.Vocabulary{
 	Search: "search_tools", List: "list_tools", Describe: "describe_tool",
 	Categories: "get_tool_categories", Similar: "get_similar_tools",
-	Labels: "get_tool_categories with include_servers", Status: `"tooldex status"`,
+	Labels: "get_tool_categories with include_servers", Start: `"tooldex serve"`, Status: `"tooldex status"`,
 	Hybrid: `search_type "hybrid"`, Keyword: `search_type "keyword"`, MinScore: "min_score", Timeout: "options.timeout_ms",
 }
 
