@@ -201,7 +201,9 @@ func writeEvent(w http.ResponseWriter, message []byte) error {
 	var b bytes.Buffer
 	b.Grow(len(message) + 32)
 	b.WriteString("event: message\ndata: ")
-	if err := json.Compact(&b, message); err != nil {
+	if bytes.IndexByte(message, '\n') < 0 && bytes.IndexByte(message, '\r') < 0 {
+		b.Write(message) // compacting megabytes costs more than reading them
+	} else if err := json.Compact(&b, message); err != nil {
 		return err
 	}
 	b.WriteString("\n\n")

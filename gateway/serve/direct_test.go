@@ -246,3 +246,14 @@ func TestDirectCallsArePlain(t *testing.T) {
 		}
 	}
 }
+func TestEventsAreOneLine(t *testing.T) {
+	for message, want := range map[string]string{
+		`{"a": 1}`:           "event: message\ndata: {\"a\": 1}\n\n",
+		"{\"a\":\r\n [ 1 ]}": "event: message\ndata: {\"a\":[1]}\n\n",
+	} {
+		w := httptest.NewRecorder()
+		if err := writeEvent(w, []byte(message)); err != nil || w.Body.String() != want {
+			t.Errorf("%q is written as %q, %v, want %q", message, w.Body, err, want)
+		}
+	}
+}
