@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"gateway/gatewaytest": {"gateway/.", "gateway/upstream/.", "gateway/view", "index"},
 	"gateway/serve":       {"gateway/.", "gateway/rawjson", "gateway/surface", "gateway/upstream/.", "gateway/view", "gateway/words", "index"},
 	"gateway/surface":     {"gateway/.", "gateway/rawjson", "gateway/surface", "gateway/view", "gateway/words", "index"},
-	"gateway/upstream":    {"gateway/upstream/."},
+	"gateway/upstream":    {"gateway/upstream/.", "gateway/upstream/mask"},
 	"gateway/view":        {"index"},
 	"gateway/words":       {},
 	"eval":                {"eval", "index", "embed"},

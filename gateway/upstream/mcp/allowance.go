@@ -1,9 +1,6 @@
 package mcp
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // A server may write this much that is of no use to us, logs on stdout mostly,
 // and so much more a second: one that babbles would take a core for nothing.
@@ -31,12 +28,4 @@ func (a *allowance) take(n int, now time.Time) bool {
 	}
 	a.spent += n + lineCost
 	return a.spent <= uselessBurst
-}
-
-// cut shortens text to n bytes: some servers send names of megabytes.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
 }

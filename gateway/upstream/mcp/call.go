@@ -29,7 +29,7 @@ var tokens atomic.Int64
 func (s *server) call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
 	fail := func(res upstream.Result, err error) (upstream.Result, error) {
 		return res, &upstream.CallError{
-			Server: r.Server, Tool: r.Tool, Sent: res.Sent, Refused: errors.As(err, new(*jsonrpc.Error)), Err: s.mask.error(err),
+			Server: r.Server, Tool: r.Tool, Sent: res.Sent, Refused: errors.As(err, new(*jsonrpc.Error)), Err: s.mask.Error(err),
 		}
 	}
 	leave, err := s.enter(ctx)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tooldex/tooldex/gateway/upstream/mask"
 )
 
 // closeGrace is how long a session may take to say goodbye.
@@ -54,7 +56,7 @@ type dialer struct {
 	discoverTimeout time.Duration
 	listenPause     time.Duration
 	start           func(Spec, *slog.Logger) (*process, error)
-	mask            masker
+	mask            mask.Masker
 	room            *room // nil for that of the process
 }
 
@@ -301,5 +303,5 @@ func (c *conn) peer() string {
 	if r == nil || r.ServerInfo == nil {
 		return ""
 	}
-	return cut(strings.TrimSpace(r.ServerInfo.Name+" "+cut(r.ServerInfo.Version, longestName)), longestName)
+	return mask.Cut(strings.TrimSpace(r.ServerInfo.Name+" "+mask.Cut(r.ServerInfo.Version, longestName)), longestName)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mask"
 )
 
 // Bounds of one listing; beyond them it is cut, with a warning.
@@ -28,7 +29,7 @@ const (
 func (c *conn) list(ctx context.Context) (upstream.Listing, time.Duration, error) {
 	l := upstream.Listing{ParamHeaders: c.transport == "http" && c.version() >= stateless}
 	if r := c.session.InitializeResult(); r != nil {
-		l.Instructions = cut(r.Instructions, longestInstructions)
+		l.Instructions = mask.Cut(r.Instructions, longestInstructions)
 		if r.Capabilities == nil || r.Capabilities.Tools == nil {
 			l.Warnings = append(l.Warnings, "the server says that it offers no tools")
 			return l, 0, nil

@@ -18,7 +18,7 @@ func (t *tap) read(data []byte) (jsonrpc.Message, error) {
 		t.onceBytes.Do(func() { t.log.Warn("the server sends bytes that are not UTF-8; they are replaced") })
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
-	data = t.mask.json(data)
+	data = t.mask.JSON(data)
 	m, err := decodeMessage(data)
 	if err == nil {
 		return m, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mask"
 )
 
 const (
@@ -35,7 +36,7 @@ type server struct {
 	o       Options
 	log     *slog.Logger
 	queue   int
-	mask    masker
+	mask    mask.Masker
 	places  chan struct{} // calls under way
 	waiting atomic.Int64  // calls that wait for a place
 	starts  chan struct{} // shared by all servers of the Set
@@ -60,9 +61,9 @@ type listed struct {
 }
 
 func newServer(sp Spec, o Options, starts chan struct{}) *server {
-	mask := newMasker(sp)
+	secrets := mask.New(sp.Headers, sp.Env, sp.URL)
 	s := &server{
-		spec: sp, o: o, log: mask.log(o.Logger.With("server", sp.Name)), mask: mask, starts: starts,
+		spec: sp, o: o, log: secrets.Log(o.Logger.With("server", sp.Name)), mask: secrets, starts: starts,
 		queue:  defaultQueue,
 		wake:   make(chan struct{}, 1),
 		relist: make(chan chan<- listed),
@@ -405,11 +406,11 @@ func (s *server) status() upstream.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.st
-	st.Error = cut(s.mask.text(st.Error), longestAttr)
+	st.Error = mask.Cut(s.mask.Text(st.Error), mask.Longest)
 	st.InFlight = len(s.places)
 	st.Warnings = slices.Clone(s.listing.Warnings)
 	if s.garbage != "" {
-		st.Warnings = append(st.Warnings, "wrote on stdout what is no MCP: "+s.mask.text(s.garbage))
+		st.Warnings = append(st.Warnings, "wrote on stdout what is no MCP: "+s.mask.Text(s.garbage))
 	}
 	return st
 }

@@ -143,7 +143,7 @@ func (s *Set) Refresh(ctx context.Context, server string) (upstream.Listing, err
 	}
 	l, err := srv.refresh(ctx)
 	if err != nil {
-		return upstream.Listing{}, fmt.Errorf("refresh %s: %w", server, srv.mask.error(err))
+		return upstream.Listing{}, fmt.Errorf("refresh %s: %w", server, srv.mask.Error(err))
 	}
 	return l, nil
 }

@@ -59,7 +59,7 @@ func TestBodiesThatStall(t *testing.T) {
 				t.Parallel()
 				left := make(chan struct{}, 8)
 				body := stall(kind, begin)
-				s := start(t, Options{ListTimeout: time.Second}, odd(t, &rawServer{Version: "2025-11-25"}, method, func(w http.ResponseWriter, req *http.Request) {
+				s := start(t, Options{ListTimeout: time.Second, room: newRoom(roomBytes)}, odd(t, &rawServer{Version: "2025-11-25"}, method, func(w http.ResponseWriter, req *http.Request) {
 					body(w, req)
 					left <- struct{}{}
 				}))

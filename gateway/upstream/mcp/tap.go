@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/tooldex/tooldex/gateway/upstream/mask"
 )
 
 // maxAsked bounds the requests of one server that wait for our answer, so
@@ -70,7 +72,7 @@ func (s *sink) outcome() (json.RawMessage, error) {
 type tap struct {
 	log     *slog.Logger
 	changed func() // the server says that its list of tools has changed
-	mask    masker
+	mask    mask.Masker
 	ctx     context.Context // of the connection
 	room    *room
 

@@ -1,4 +1,6 @@
-package mcp
+// Package mask takes out of what an upstream says what we know to be secret of
+// it: some repeat the credentials that they refuse.
+package mask
 
 import (
 	"bytes"
@@ -15,18 +17,17 @@ const masked = "[masked]"
 // many words.
 const minSecret = 8
 
-// A masker removes what we know to be secret of one server from what the
-// server says: some repeat the credentials that they refuse.
-type masker struct {
+// A Masker removes the secrets of one upstream. The zero value knows none.
+type Masker struct {
 	secrets []string // the longest first
 	quoted  [][]byte // as they stand in JSON strings, in any spelling
 }
 
-// newMasker collects the secrets of a Spec: header values and their tokens,
+// New collects the secrets of an upstream: header values and their tokens,
 // variables that are named like secrets, and what the URL holds.
-func newMasker(sp Spec) masker {
+func New(headers, env map[string]string, address string) Masker {
 	var found []string
-	for name, value := range sp.Headers {
+	for name, value := range headers {
 		if strings.EqualFold(name, "Host") || strings.EqualFold(name, "Accept") || strings.EqualFold(name, "User-Agent") {
 			continue
 		}
@@ -35,12 +36,12 @@ func newMasker(sp Spec) masker {
 			found = append(found, strings.TrimSpace(token))
 		}
 	}
-	for name, value := range sp.Env {
+	for name, value := range env {
 		if secretName(name) {
 			found = append(found, value)
 		}
 	}
-	if u, err := url.Parse(sp.URL); err == nil {
+	if u, err := url.Parse(address); err == nil {
 		if password, ok := u.User.Password(); ok {
 			found = append(found, password)
 		}
@@ -53,7 +54,7 @@ func newMasker(sp Spec) masker {
 	}
 	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < minSecret })
 	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })
-	m := masker{secrets: slices.Compact(found)}
+	m := Masker{secrets: slices.Compact(found)}
 	for _, secret := range m.secrets {
 		m.quoted = append(m.quoted, spellings(secret)...)
 	}
@@ -86,16 +87,16 @@ func spellings(text string) [][]byte {
 	return slices.CompactFunc(all, bytes.Equal)
 }
 
-// text masks s.
-func (m masker) text(s string) string {
+// Text masks s.
+func (m Masker) Text(s string) string {
 	for _, secret := range m.secrets {
 		s = strings.ReplaceAll(s, secret, masked)
 	}
 	return s
 }
 
-// json masks the strings of a JSON text, which stays one.
-func (m masker) json(data []byte) []byte {
+// JSON masks the strings of a JSON text, which stays one.
+func (m Masker) JSON(data []byte) []byte {
 	for _, secret := range m.quoted {
 		if bytes.Contains(data, secret) {
 			data = maskStrings(data, secret)
@@ -139,14 +140,22 @@ type maskedError struct {
 func (e *maskedError) Error() string { return e.text }
 func (e *maskedError) Unwrap() error { return e.err }
 
-// error masks the text of err.
-func (m masker) error(err error) error {
+// Error masks the text of err.
+func (m Masker) Error(err error) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
-	if clean := m.text(text); clean != text {
+	if clean := m.Text(text); clean != text {
 		return &maskedError{err, clean}
 	}
 	return err
+}
+
+// Cut shortens text to n bytes: some servers send names of megabytes.
+func Cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
 }

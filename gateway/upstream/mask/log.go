@@ -1,4 +1,4 @@
-package mcp
+package mask
 
 import (
 	"context"
@@ -10,20 +10,20 @@ import (
 // nothing at any length.
 type maskedHandler struct {
 	slog.Handler
-	mask masker
+	mask Masker
 }
 
-// longestAttr bounds one text in the log, in bytes.
-const longestAttr = 4 << 10
+// Longest bounds one text in the log, in bytes.
+const Longest = 4 << 10
 
-// log returns log without the secrets of m.
-func (m masker) log(log *slog.Logger) *slog.Logger {
+// Log is log without the secrets of m.
+func (m Masker) Log(log *slog.Logger) *slog.Logger {
 	return slog.New(maskedHandler{log.Handler(), m})
 }
 
 // Handle implements slog.Handler.
 func (h maskedHandler) Handle(ctx context.Context, r slog.Record) error {
-	clean := slog.NewRecord(r.Time, r.Level, h.mask.text(r.Message), r.PC)
+	clean := slog.NewRecord(r.Time, r.Level, h.mask.Text(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		clean.AddAttrs(h.attr(a))
 		return true
@@ -38,7 +38,7 @@ func (h maskedHandler) attr(a slog.Attr) slog.Attr {
 		if v.Kind() == slog.KindAny {
 			text = fmt.Sprint(v.Any())
 		}
-		if clean := cut(h.mask.text(text), longestAttr); clean != text {
+		if clean := Cut(h.mask.Text(text), Longest); clean != text {
 			return slog.String(a.Key, clean)
 		}
 	}
