@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strings"
 	"syscall"
@@ -31,6 +32,9 @@ func startChild(t *testing.T, env []string, args ...string) child {
 	if c.stdin, err = c.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
+	// Whoever runs the tests may ignore the signal, as nohup does, and children
+	// inherit that; what is caught here they get with its default.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
