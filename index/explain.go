@@ -45,8 +45,9 @@ func (r *search) explain(doc uint32) Explanation {
 		r.explainVectors(doc, &e)
 	}
 	e.Score = max(0, r.fused(doc, float32(e.Cosine)))
-	if e.ExactName = slices.Contains(r.named.docs, doc); e.ExactName {
-		e.Score = rank.Named(e.Score)
+	if slices.Contains(r.named.docs, doc) {
+		raised := rank.Named(e.Score)
+		e.ExactName, e.Score = raised > e.Score, raised
 	}
 	e.Rank = r.rankOf(doc, e.Score)
 	return e

@@ -186,6 +186,21 @@ func sortedNames(hits []Hit) string {
 	return strings.Join(append(list, ""), " ")
 }
 
+// What has the highest score without its name is not raised by it.
+func TestExactNameAtTheTop(t *testing.T) {
+	ix := newIndex(t, Options{}, map[string][]json.RawMessage{"zoo": {tool("zebra", "zebra zebra")}})
+	e := newTestEmbedder("flat", 1) // every text has the same vector
+	attach(t, ix, e)
+	res := mustSearch(t, ix, Query{Text: "zebra", Mode: Semantic, Explain: true})
+	if h := res.Hits[0]; h.Score != 1 || h.Explanation.Score != 1 || h.Explanation.ExactName {
+		t.Errorf("score %v, explained as %v, raised %v; want 1, 1, false", h.Score, h.Explanation.Score, h.Explanation.ExactName)
+	}
+	res = mustSearch(t, ix, Query{Text: "zebra", Mode: Keyword, Explain: true})
+	if h := res.Hits[0]; !h.Explanation.ExactName {
+		t.Errorf("score %v, and no word of what raised it", h.Score)
+	}
+}
+
 // A name in a query lifts a tool above those that fit better, and keeps their
 // order.
 func TestExactNameKeepsOrder(t *testing.T) {

@@ -228,7 +228,7 @@ func (a *cli) showExplained(indent string, x explained) {
 		a.hang(indent, fmt.Sprintf("meaning %.4f", x.Cosine))
 	}
 	if x.ExactName {
-		a.hang(indent, "raised: the query is the tool's name")
+		a.hang(indent, "raised: the query names the tool")
 	}
 	if x.Lambda == 0 {
 		return
