@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/rank"
@@ -245,8 +246,10 @@ func compound(word string) bool {
 	return false
 }
 
-// minLikeness is how near a name must be to be suggested.
-const minLikeness = .35
+const (
+	minOverlap = .35 // words shared of all words, for a name to be suggested
+	maxTypos   = 3   // letters of a bare name for each edit that it may be away
+)
 
 // Suggest returns up to n tools whose names are nearest to name among those
 // that scope allows.
@@ -261,8 +264,7 @@ func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
 			continue
 		}
 		t := &s.docs[d].tool
-		like := max(g.likeness(t.Name), g.likeness(s.docs[d].qualified))
-		if like >= minLikeness {
+		if like := g.likeness(t); like > 0 {
 			top.Offer(rank.Hit{Doc: uint32(place), Score: like})
 		}
 	}
@@ -277,13 +279,20 @@ func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
 type guess struct {
 	runes   []rune
 	words   []string
+	sep     string // between server and name
 	row     []int  // of distance
-	scratch []rune // of likeness
+	scratch []rune // of spelled
 }
 
 func newGuess(name string) *guess {
 	name = strings.ToLower(boundRunes(name))
-	return &guess{runes: []rune(name), words: nameWords(name)}
+	g := &guess{runes: []rune(name), words: nameWords(name), sep: "/"}
+	for _, sep := range spellings {
+		if !strings.Contains(name, g.sep) && strings.Contains(name, sep) {
+			g.sep = sep
+		}
+	}
+	return g
 }
 
 // boundRunes bounds what edit distance looks at: it is quadratic.
@@ -303,19 +312,41 @@ func nameWords(name string) []string {
 }
 
 // likeness is in [0, 1]: the better of edit distance over length, and the
-// words the names share of all their words.
-func (g *guess) likeness(name string) float64 {
-	name = strings.ToLower(boundRunes(name))
+// words the names share of all their words; 0 for a tool that is near by
+// neither. The server's letters do not make its other tools near.
+func (g *guess) likeness(t *Tool) float64 {
+	name := strings.ToLower(boundRunes(t.Name))
+	qualified := name
+	if t.Server != "" {
+		qualified = strings.ToLower(boundRunes(t.Server + g.sep + t.Name))
+	}
+	typos := utf8.RuneCountInString(name) / maxTypos
+	like := max(g.spelled(name, typos), g.spelled(qualified, typos))
+	shared := g.overlap(name)
+	if shared > 0 {
+		shared = max(shared, g.overlap(qualified))
+	}
+	if shared >= minOverlap {
+		like = max(like, shared)
+	}
+	return like
+}
+
+// spelled is 1 less the edit distance over the length, 0 beyond that many
+// typos.
+func (g *guess) spelled(name string, typos int) float64 {
 	g.scratch = g.scratch[:0]
 	for _, r := range name {
 		g.scratch = append(g.scratch, r)
 	}
-	longest := max(len(g.runes), len(g.scratch), 1)
-	like := 0.0
-	if shortest := min(len(g.runes), len(g.scratch)); float64(shortest) >= minLikeness*float64(longest) {
-		like = 1 - float64(g.distance(g.scratch))/float64(longest)
+	if longer := len(g.scratch) - len(g.runes); longer > typos || -longer > typos {
+		return 0
 	}
-	return max(like, g.overlap(name))
+	d := g.distance(g.scratch)
+	if d > typos {
+		return 0
+	}
+	return 1 - float64(d)/float64(max(len(g.runes), len(g.scratch), 1))
 }
 
 func (g *guess) overlap(name string) float64 {

@@ -104,6 +104,11 @@ func TestSuggest(t *testing.T) {
 		{"createPullRequest", "github/create_pull_request "},
 		{"pull request", "github/create_pull_request "},
 		{"GITHUB/SERCH", "github/search "},
+		{"github__serch", "github/search "},
+		{"github/delete_everything", ""}, // the server alone is not near
+		{"my.srv/banana", ""},
+		{"raspberry", ""},
+		{"marsh", ""},
 		{"launch_missiles", ""},
 		{"qqqqqqqqqqqqqqqq", ""},
 		{"", ""},
