@@ -35,7 +35,7 @@ func TestErrorsAreTyped(t *testing.T) {
 	}{
 		{execute("zzz", `{}`), gateway.ErrUnknownTool, "", "find tools with [find]"},
 		{execute("vault/read_secret", `{}`), gateway.ErrUnknownTool, "", "find tools with [find]"},
-		{execute("vault/raed_file", `{}`), gateway.ErrUnknownTool, "", "nearest names: files/read_file; or find tools with [find]"},
+		{execute("files/raed_file", `{}`), gateway.ErrUnknownTool, "", "nearest names: files/read_file, files/write_file; or find tools with [find]"},
 		{execute("search", `{}`), gateway.ErrAmbiguousName, "", "call again with one of these names"},
 		{execute("files/read_file", `{}`), nil, "files/read_file", "signature: files/read_file(path: string)"},
 		{noQuery, nil, "", "say in query what the tool must do; to browse use [all] or [kinds]"},
