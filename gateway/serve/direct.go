@@ -118,6 +118,10 @@ func isPlainID(id json.RawMessage) bool {
 	return false
 }
 
+// logLevelKey asks for log messages. The SDK's name for it is deprecated as
+// logging is, but clients go on sending it.
+const logLevelKey = "io.modelcontextprotocol/logLevel"
+
 // plainMeta reads a _meta with the keys that the era asks for, valid, and none
 // that the SDK acts upon.
 func plainMeta(raw json.RawMessage, stateless bool) (meta map[string]any, ok bool) {
@@ -135,7 +139,7 @@ func plainMeta(raw json.RawMessage, stateless bool) (meta map[string]any, ok boo
 	if info, has := meta[mcp.MetaKeyClientInfo]; has && info == nil {
 		return nil, false
 	}
-	if _, has := meta[mcp.MetaKeyLogLevel]; has {
+	if _, has := meta[logLevelKey]; has {
 		return nil, false
 	}
 	switch meta["progressToken"].(type) {

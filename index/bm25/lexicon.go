@@ -91,8 +91,6 @@ func (v View) Find(term string) (uint32, bool) {
 	return id, ok
 }
 
-func (v View) bytes(id uint32) []byte { return v.l.term(id) }
-
 // Term returns the term numbered id.
 func (v View) Term(id uint32) string { return string(v.l.term(id)) }
 
