@@ -26,6 +26,7 @@ type Description struct {
 	About       string          // of the server
 	Metrics     index.Metrics
 	Similar     []index.Neighbor
+	Omitted     string // why the caller asked for none that are similar
 }
 
 // Describe tells all about one tool.

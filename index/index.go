@@ -22,6 +22,9 @@ import (
 type Options struct {
 	// Embedder gives the vectors that searches use; nil means lexical only.
 	Embedder Embedder
+	// WordsOnly is why there is no Embedder, for who asks for a search by
+	// meaning.
+	WordsOnly string
 	// Fallback answers while Embedder's vectors are filled or its queries
 	// fail, and its vectors are kept complete; nil means lexical meanwhile.
 	// It must be local and fast.

@@ -153,7 +153,7 @@ func (r *search) embed(ctx context.Context, ix *Index, text string) error {
 		}
 		failed = append(failed, err)
 	}
-	reason := cmp.Or(reasons(failed), r.s.waiting, "no embedder is ready")
+	reason := cmp.Or(reasons(failed), r.s.waiting, ix.options.WordsOnly, "no embedder is ready")
 	r.unknown = len(failed) > 0 && !slices.ContainsFunc(failed, func(err error) bool { return !errors.Is(err, ErrUnknownWords) })
 	switch {
 	case r.mode != Semantic:

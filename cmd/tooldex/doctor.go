@@ -100,6 +100,10 @@ func (a *cli) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 	for _, key := range cfg.Unbuilt {
 		out = append(out, finding{"setting", true, key + " does nothing yet", ""})
 	}
+	off := app.TurnedOff(cfg)
+	for _, tool := range sortedKeys(off) {
+		out = append(out, finding{"setting", true, fmt.Sprintf("%s is turned off (%s)", tool, off[tool]), ""})
+	}
 	return cfg, out
 }
 
@@ -161,7 +165,7 @@ func checkEmbedder(ctx context.Context, cfg *config.Config) finding {
 	}
 	defer done() // it was only asked
 	if e == nil {
-		return finding{what, true, "none: search by words only", ""}
+		return finding{what, true, "none: search by words only: " + app.WordsOnly(cfg), ""}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -32,8 +32,8 @@ func (a *cli) similar() *cobra.Command {
 			return usagef(cmd, "--limit %d: want 1 to %d", limit, maxSimilar)
 		}
 		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
-			if !e.Config.Meta.EnableSimilarTools {
-				return turnedOff("meta_config.enable_similar_tools")
+			if err := turnedOff(e, meta.SimilarTool); err != nil {
+				return err
 			}
 			res, err := e.Gateway.Similar(ctx, view.View{}, gateway.SimilarRequest{Name: args[0], Limit: limit})
 			if err != nil {
@@ -48,8 +48,13 @@ func (a *cli) similar() *cobra.Command {
 // maxSimilar is how many tools can be asked for.
 const maxSimilar = 20
 
-// turnedOff is the error of a command that the operator does not want.
-func turnedOff(setting string) error {
+// turnedOff is the error of a command whose meta-tool the operator does not
+// want.
+func turnedOff(e *app.Engine, tool string) error {
+	setting, off := app.TurnedOff(e.Config)[tool]
+	if !off {
+		return nil
+	}
 	return hint(fmt.Errorf("the operator turned it off (%s)", setting), "use %s or %s", commands.Search, commands.List)
 }
 

@@ -51,7 +51,14 @@ func (a *cli) showStatus(r *app.Status) {
 		hidden = fmt.Sprintf(", %d hidden", st.Hidden)
 	}
 	line("tools", "%d searchable%s, generation %d", st.Tools, hidden, st.Generation)
-	line("embedding", "%s", r.Embedding)
+	if r.WordsOnly != "" {
+		line("embedding", "none: search by words only: %s", r.WordsOnly)
+	} else {
+		line("embedding", "%s", r.Embedding)
+	}
+	for _, tool := range sortedKeys(r.TurnedOff) {
+		line("turned off", "%s (%s)", tool, r.TurnedOff[tool])
+	}
 	for _, m := range st.Models {
 		line("", "%s", modelLine(&m))
 	}

@@ -109,8 +109,8 @@ func (a *cli) toolsCategories() *cobra.Command {
 		Example: "  tooldex tools categories\n  tooldex tools categories --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
-				if !e.Config.Meta.EnableCategories {
-					return turnedOff("meta_config.enable_categories")
+				if err := turnedOff(e, meta.CategoriesTool); err != nil {
+					return err
 				}
 				res, err := e.Gateway.Categories(ctx, view.View{}, gateway.CategoriesRequest{})
 				if err != nil {
@@ -150,9 +150,17 @@ func (a *cli) toolsShow() *cobra.Command {
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the tool object as the server sent it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.offline(cmd, func(ctx context.Context, e *app.Engine) error {
-			d, err := e.Gateway.Describe(ctx, view.View{}, gateway.DescribeRequest{Name: args[0], Similar: gateway.DefaultSimilar})
+			r := gateway.DescribeRequest{Name: args[0], Similar: gateway.DefaultSimilar}
+			setting, off := app.TurnedOff(e.Config)[meta.SimilarTool]
+			if off {
+				r.Similar = 0
+			}
+			d, err := e.Gateway.Describe(ctx, view.View{}, r)
 			if err != nil {
 				return told(err)
+			}
+			if off {
+				d.Omitted = meta.TurnedOff(setting)
 			}
 			sent, err := e.Index.Raw(d.ID)
 			if err != nil || raw {
@@ -181,8 +189,11 @@ func (a *cli) showTool(d *gateway.Description, original *index.Tool) {
 		}
 		a.hang("  ", string(x.Arguments))
 	}
-	if len(d.Similar) > 0 {
+	if len(d.Similar) > 0 || d.Omitted != "" {
 		a.say("\nSimilar tools")
+		if d.Omitted != "" {
+			a.hang("  ", d.Omitted)
+		}
 		for _, n := range d.Similar {
 			a.say("  %s", flat(words.ToolName(n.Tool.Server, n.Tool.Name)))
 		}

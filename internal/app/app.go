@@ -115,6 +115,7 @@ func (e *Engine) open(o Options) error {
 	options := index.Options{
 		Embedder: emb, Fallback: fallback, Sources: sources(e.Config), Params: params,
 		HNSWThreshold: hnswThreshold(e.Config.Index.HNSWThreshold), Offline: !o.Online,
+		WordsOnly: WordsOnly(e.Config),
 	}
 	if o.Serving { // a short command tells what is in the index's Status
 		options.Logger, options.Relist = e.log, e.relist

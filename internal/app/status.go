@@ -18,6 +18,8 @@ type Status struct {
 	Disabled   []config.Disabled `json:"disabled"`
 	Unbuilt    []string          `json:"unbuilt,omitempty"`
 	Embedding  string            `json:"embedding"`
+	WordsOnly  string            `json:"words_only,omitempty"` // why there is no embedding
+	TurnedOff  map[string]string `json:"turned_off,omitempty"` // meta-tools, with the setting that says so
 	Listen     string            `json:"listen"`
 	Serving    *Ready            `json:"serving"` // nil when nobody does
 	Index      index.Status      `json:"index"`
@@ -36,7 +38,8 @@ func (e *Engine) Status(ctx context.Context, version string) Status {
 	return Status{
 		Version: version, Config: e.Config.Path, Configured: e.Config.Names(),
 		Disabled: append([]config.Disabled{}, e.Config.Disabled...), Unbuilt: e.Config.Unbuilt,
-		Index: e.Index.Status(), Embedding: e.Config.Embedding.Provider, Listen: e.Config.Listen,
+		Index: e.Index.Status(), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
+		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(e.Config),
 		Serving: Serving(ctx, e.Config.Listen),
 	}
 }

@@ -2,11 +2,14 @@ package app
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 
+	"github.com/tooldex/tooldex/embed"
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/surface/meta"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index"
@@ -63,7 +66,7 @@ func (e *Engine) openGateway(calls gateway.Caller, version string) (err error) {
 		Version: version, Metrics: metrics, Logger: e.log,
 		SurfaceOptions: surface.Options{
 			DefaultLimit: m.DefaultSearchLimit, MaxLimit: m.MaxSearchLimit,
-			Metrics: m.IncludeMetricsInSearch, Off: turnedOff(m),
+			Metrics: m.IncludeMetricsInSearch, Off: TurnedOff(e.Config),
 		},
 	})
 	return err
@@ -85,17 +88,37 @@ func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {
 	return o
 }
 
-// turnedOff names the meta-tools that the operator does not want, with the
+// TurnedOff names the meta-tools that the operator does not want, with the
 // setting that says so.
-func turnedOff(m config.Meta) map[string]string {
+func TurnedOff(cfg *config.Config) map[string]string {
 	off := map[string]string{}
-	if !m.EnableCategories {
-		off["get_tool_categories"] = "meta_config.enable_categories"
+	if !cfg.Meta.EnableCategories {
+		off[meta.CategoriesTool] = setting(cfg, "meta_config.enable_categories")
 	}
-	if !m.EnableSimilarTools {
-		off["get_similar_tools"] = "meta_config.enable_similar_tools"
+	if !cfg.Meta.EnableSimilarTools {
+		off[meta.SimilarTool] = setting(cfg, "meta_config.enable_similar_tools")
 	}
 	return off
+}
+
+// WordsOnly says why cfg has no embedder, "" when it has one.
+func WordsOnly(cfg *config.Config) string {
+	switch {
+	case !cfg.Meta.EnableSemanticSearch:
+		return "the operator turned it off (" + setting(cfg, "meta_config.enable_semantic_search") + ")"
+	case cfg.Embedding.Provider == embed.None:
+		return "embedding.provider is none"
+	}
+	return ""
+}
+
+// setting names a setting and where it stands. Callers far away read it too:
+// they are not told of the operator's folders.
+func setting(cfg *config.Config, key string) string {
+	if cfg.Path == "" {
+		return key
+	}
+	return key + " in " + filepath.Base(cfg.Path)
 }
 
 // operatorWords is what the configuration says of a server and its tools.

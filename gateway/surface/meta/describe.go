@@ -30,6 +30,7 @@ type description struct {
 	Examples     []index.Example `json:"examples,omitempty"`
 	Metrics      *toolMetrics    `json:"metrics,omitempty"`
 	Similar      []string        `json:"similar_tools,omitempty"`
+	Omitted      string          `json:"similar_tools_omitted,omitempty"` // why they are
 }
 
 type serverAbout struct {
@@ -53,7 +54,9 @@ func (s *Surface) describeTool(ctx context.Context, c surface.Call) (*surface.An
 	r := gateway.DescribeRequest{Name: a.toolName()}
 	examples := a.flag("include_examples", true)
 	metrics := a.flag("include_metrics", false)
-	if a.flag("include_similar", false) {
+	setting, off := s.opts.Off[SimilarTool]
+	similar := a.flag("include_similar", false)
+	if similar && !off {
 		r.Similar = similarInDescription
 	}
 	if err := a.failure(); err != nil {
@@ -62,6 +65,9 @@ func (s *Surface) describeTool(ctx context.Context, c surface.Call) (*surface.An
 	d, err := s.g.Describe(ctx, c.View, r)
 	if err != nil {
 		return nil, err
+	}
+	if similar && off {
+		d.Omitted = TurnedOff(setting)
 	}
 	return surface.NewAnswer(Described(d, examples, metrics))
 }
@@ -91,6 +97,7 @@ func describe(d gateway.Description) *description {
 		Tags: tags, Category: d.Category,
 		Server:    serverAbout{Name: t.Server, Description: d.About},
 		CreatedAt: timestamp(t.FirstSeen), Inexecutable: t.Inexecutable, Warnings: t.Warnings,
+		Omitted: d.Omitted,
 	}
 	for _, n := range d.Similar {
 		out.Similar = append(out.Similar, words.ToolName(n.Tool.Server, n.Tool.Name))

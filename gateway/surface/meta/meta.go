@@ -16,10 +16,16 @@ import (
 	"github.com/tooldex/tooldex/gateway/words"
 )
 
+// Meta-tools that an operator can turn off.
+const (
+	CategoriesTool = "get_tool_categories"
+	SimilarTool    = "get_similar_tools"
+)
+
 // vocabulary is how this surface calls what there is to do.
 var vocabulary = gateway.Vocabulary{
 	Search: "search_tools", List: "list_tools", Describe: "describe_tool",
-	Categories: "get_tool_categories", Similar: "get_similar_tools",
+	Categories: CategoriesTool, Similar: SimilarTool,
 	Labels: "get_tool_categories with include_servers", Start: `"tooldex serve"`, Status: `"tooldex status"`,
 	Hybrid: `search_type "hybrid"`, Keyword: `search_type "keyword"`, MinScore: "min_score", Timeout: "options.timeout_ms",
 }
@@ -43,12 +49,12 @@ func New(g *gateway.Gateway, o surface.Options) surface.Surface {
 	timeout, most := g.Timeouts()
 	s.tools = withNumbers(o, timeout, most)
 	s.handlers = map[string]handler{
-		"search_tools":        s.searchTools,
-		"list_tools":          s.listTools,
-		"describe_tool":       s.describeTool,
-		"execute_tool":        s.executeTool,
-		"get_tool_categories": s.toolCategories,
-		"get_similar_tools":   s.similarTools,
+		"search_tools":  s.searchTools,
+		"list_tools":    s.listTools,
+		"describe_tool": s.describeTool,
+		"execute_tool":  s.executeTool,
+		CategoriesTool:  s.toolCategories,
+		SimilarTool:     s.similarTools,
 	}
 	return s
 }
@@ -79,10 +85,13 @@ func (s *Surface) answer(ctx context.Context, c surface.Call) (*surface.Answer, 
 		}
 	}
 	if setting, off := s.opts.Off[c.Tool]; off {
-		return nil, &callError{msg: c.Tool + ": the operator turned it off (" + setting + ")", hint: "use search_tools or list_tools"}
+		return nil, &callError{msg: c.Tool + ": " + TurnedOff(setting), hint: "use search_tools or list_tools"}
 	}
 	return run(ctx, c)
 }
+
+// TurnedOff says why a meta-tool does not answer.
+func TurnedOff(setting string) string { return "the operator turned it off (" + setting + ")" }
 
 // A callError is a failure in the words of this surface: what is wrong with
 // which thing, and what to do next.

@@ -375,6 +375,15 @@ func TestTurnedOff(t *testing.T) {
 	if !got.IsError || !strings.Contains(string(got.JSON), "the operator turned it off (meta_config.enable_similar_tools)") {
 		t.Errorf("got %s", got.JSON)
 	}
+	for args, want := range map[string]any{
+		`{"tool_name":"files/read_file","include_similar":true}`: "the operator turned it off (meta_config.enable_similar_tools)",
+		`{"tool_name":"files/read_file"}`:                        nil,
+	} {
+		d := ask(t, g, "describe_tool", args)
+		if d["similar_tools_omitted"] != want || d["similar_tools"] != nil {
+			t.Errorf("%s: got %v because of %v, want %v", args, d["similar_tools"], d["similar_tools_omitted"], want)
+		}
+	}
 	if got := g.Call(t.Context(), "get_tool_categories", nil); got.IsError {
 		t.Errorf("another meta-tool: %s", got.JSON)
 	}
