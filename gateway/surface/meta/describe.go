@@ -21,7 +21,7 @@ type description struct {
 	InputSchema  json.RawMessage `json:"input_schema"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
-	Tags         []string        `json:"tags"`
+	Tags         []string        `json:"tags,omitempty"`
 	Category     string          `json:"category"`
 	Server       serverAbout     `json:"server"`
 	CreatedAt    string          `json:"created_at,omitempty"`
@@ -87,14 +87,10 @@ func Described(d gateway.Description, examples, metrics bool) any {
 
 func describe(d gateway.Description) *description {
 	t := d.Tool
-	tags := t.Tags
-	if tags == nil {
-		tags = []string{}
-	}
 	out := &description{
 		ID: d.ID, Name: t.Name, Qualified: t.QualifiedName(), Title: t.Title, Description: t.Description,
 		InputSchema: d.Input, OutputSchema: d.Output, Annotations: d.Annotations,
-		Tags: tags, Category: d.Category,
+		Tags: t.Tags, Category: d.Category,
 		Server:    serverAbout{Name: t.Server, Description: d.About},
 		CreatedAt: timestamp(t.FirstSeen), Inexecutable: t.Inexecutable, Warnings: t.Warnings,
 		Omitted: d.Omitted,

@@ -364,6 +364,13 @@ func TestSyncWarnings(t *testing.T) {
 	if len(diff.Added) != 1 {
 		t.Errorf("added %v, want one", diff.Added)
 	}
+	// what a tool lacks is absent from its row and its description alike
+	row := ask(t, g, "list_tools", `{"filters":{"servers":["s"]}}`)["tools"].([]any)[0].(map[string]any)
+	_, inRow := row["tags"]
+	_, inDescription := ask(t, g, "describe_tool", `{"tool_name":"s/a"}`)["tags"]
+	if inRow || inDescription {
+		t.Errorf("tags of a tool without any: in its row %v, in its description %v", inRow, inDescription)
+	}
 	if d := ask(t, g, "describe_tool", `{"tool_name":"s/a"}`); d["server"].(map[string]any)["description"] != "Does things." {
 		t.Errorf("got %v", d)
 	}
