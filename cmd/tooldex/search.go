@@ -147,13 +147,22 @@ func (a *cli) showFound(query string, res *gateway.SearchResult, explained []exp
 }
 
 // row is the tool, the category and the description of a row, each as short as
-// a model gets it.
+// a model gets it, with the tool's first copies elsewhere.
 func row(h index.Hit) []string {
-	return []string{
-		words.ToolName(h.Tool.Server, h.Tool.Name), words.Cut(h.Category, words.MaxLabel),
-		words.Shorten(h.Tool.Description, words.MaxDescription),
+	about := words.Shorten(h.Tool.Description, words.MaxDescription)
+	if n := len(h.Homes); n > 0 {
+		shown := words.CutAll(h.Homes, words.MaxServer+1+words.MaxName, maxCopies)
+		also := "also: " + strings.Join(shown, ", ")
+		if n > maxCopies {
+			also += fmt.Sprintf(" and %d more", n-maxCopies)
+		}
+		about = "(" + also + ") " + about // before what the line cuts
 	}
+	return []string{words.ToolName(h.Tool.Server, h.Tool.Name), words.Cut(h.Category, words.MaxLabel), about}
 }
+
+// maxCopies is how many copies of a tool its row names.
+const maxCopies = 3
 
 // explained is one tool's account of its score.
 type explained struct {
