@@ -24,7 +24,7 @@ const (
 var (
 	tooManyMethods = names{
 		"cmd/tooldex.cli":   "commands print through the one value that knows the streams",
-		"index.Index":       "the catalog, the vectors and the facade in one type",
+		"index.Index":       "the catalog and the facade in one type",
 		"index/store.Store": "one type for every bucket",
 	}
 	tooMuchCode = names{
@@ -35,7 +35,7 @@ var (
 	}
 	tooManyGuarded = names{
 		"gateway/upstream/mcp.server.mu": "a server's whole life",
-		"index.Index.mu":                 "the catalog and the models",
+		"index.Index.mu":                 "the catalog",
 	}
 	sleeping = names{
 		"cmd/tooldex/main_test.go":             "looks until a child listens",

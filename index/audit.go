@@ -39,7 +39,7 @@ func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, e
 		return Audit{}, fmt.Errorf("audit graph: %w", ErrNoVectors)
 	}
 	sp := s.spaces[0]
-	queries, err := sp.auditQueries(ctx, ix.queryTimeout(), texts)
+	queries, err := sp.auditQueries(ctx, ix.options.queryTimeout(), texts)
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit graph: %w", err)
 	}

@@ -24,38 +24,29 @@ const defaultThreshold = 20000
 // An Index is one state folder's catalog, ready to be searched. All methods
 // are safe for concurrent use.
 type Index struct {
-	// Set once, by Open.
-	options Options
-	dir     string
-	store   *store.Store // nil when everything is kept in memory
-	started time.Time
-	log     *slog.Logger
-	raws    *raws
-	meter   *usage.Meter
-	stop    context.CancelFunc
-	tending sync.WaitGroup
+	*folder
+	started    time.Time
+	raws       *raws
+	meter      *usage.Meter
+	embeddings *embeddings
+	stop       context.CancelFunc
+	tending    sync.WaitGroup
+	closed     atomic.Bool
 
 	current atomic.Pointer[snapshot]
 
 	// writing is held while changes go to disk, so that they go in order.
 	writing chan struct{}
 	look    chan struct{} // wakes the poller
-	put     atomic.Int64  // vectors stored since superfluous ones were looked for
 
-	mu         sync.Mutex // guards the fields below, and writing current
+	mu         sync.Mutex // guards the fields below
 	lexicon    bm25.Lexicon
 	roomy      int // terms of the lexicon up to which it is not compacted
 	servers    map[string]*server
 	params     Params
 	generation uint64
 	counters   store.Counters // of the stored state that is loaded
-	problem    string         // why nothing is written, for as long as the process lives
-	failure    string         // why the last write failed; cleared by success
 	unsaved    int            // documents made since what is derived was saved
-	closed     bool
-	models     models
-
-	derivedVectors map[store.Space]vectorsByText // of the file, until the models that the index opens with have taken theirs
 }
 
 // A server is one upstream's part of the catalog.
@@ -92,10 +83,11 @@ type entry struct {
 // only read: the catalog then lives in memory, and [Status] says why.
 func Open(dir string, o Options) (*Index, error) {
 	ix := &Index{
-		options: o, dir: dir, started: time.Now(), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		raws: newRaws(), meter: usage.NewMeter(), writing: make(chan struct{}, 1), look: make(chan struct{}, 1),
-		servers: map[string]*server{}, params: DefaultParams(), models: newModels(),
+		folder:  &folder{options: o, dir: dir, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))},
+		started: time.Now(), raws: newRaws(), meter: usage.NewMeter(), writing: make(chan struct{}, 1), look: make(chan struct{}, 1),
+		servers: map[string]*server{}, params: DefaultParams(),
 	}
+	ix.embeddings = &embeddings{folder: ix.folder, catalog: ix, current: &ix.current, models: newModels()}
 	if o.Params != nil {
 		ix.params = *o.Params
 	}
@@ -104,9 +96,9 @@ func Open(dir string, o Options) (*Index, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ix.stop = stop
-	ix.makeModels()
+	ix.embeddings.makeModels()
 	ix.load(ctx)
-	ix.startModels(ctx)
+	ix.embeddings.startModels(ctx)
 	if !o.Offline && ix.store != nil {
 		ix.tending.Go(func() { ix.tend(ctx) })
 	}
@@ -115,22 +107,28 @@ func Open(dir string, o Options) (*Index, error) {
 
 // Close writes what is pending, stops all background work and waits for it.
 func (ix *Index) Close() error {
-	ix.mu.Lock()
-	again := ix.closed
-	ix.closed = true
-	ix.mu.Unlock()
-	if again {
+	if ix.closed.Swap(true) {
 		return nil
 	}
 	ix.stop()
 	ix.tending.Wait()
+	ix.embeddings.working.Wait()
 	return ix.finish()
 }
 
+// SetEmbedder changes the embedder: its vectors are filled beside those that
+// serve, which are replaced once complete. Nil goes back to words alone.
+func (ix *Index) SetEmbedder(e Embedder) { ix.embeddings.setEmbedder(e) }
+
+// Wait returns when every searchable document has its vectors and graphs are
+// built, or with ctx's error or the embedder's. Documents that the embedder
+// refuses for good while it takes others are not waited for.
+func (ix *Index) Wait(ctx context.Context) error { return ix.embeddings.wait(ctx) }
+
 func (ix *Index) snapshot() *snapshot { return ix.current.Load() }
 
-func (ix *Index) queryTimeout() time.Duration {
-	return cmp.Or(ix.options.QueryTimeout, defaultQueryTimeout)
+func (o *Options) queryTimeout() time.Duration {
+	return cmp.Or(o.QueryTimeout, defaultQueryTimeout)
 }
 
 // Replace stores tools as all the tools of server, atomically, and makes them
@@ -275,17 +273,13 @@ func (ix *Index) swap() {
 			}
 		}
 	}
-	next := newSnapshot(corpus{
+	ix.embeddings.show(newSnapshot(corpus{
 		docs:       docs,
 		lexicon:    ix.lexicon.View(),
 		params:     ix.params,
 		generation: ix.generation,
 		threshold:  cmp.Or(ix.options.HNSWThreshold, defaultThreshold),
-	})
-	var spaces []*space
-	spaces, next.waiting = ix.serve(next)
-	ix.current.Store(next.withSpaces(spaces...))
-	ix.kick()
+	}))
 }
 
 // Get returns the tool with this id, without Raw; hidden tools are not found.
@@ -306,7 +300,6 @@ func (ix *Index) SetParams(p Params) error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	ix.params = p
-	ix.current.Store(ix.snapshot().withParams(p))
-	ix.publish()
+	ix.embeddings.setParams(p)
 	return nil
 }

@@ -279,7 +279,7 @@ func isVersion(t *testing.T, ix *Index, tools map[string]Hit, server string, v i
 // checkVectors compares the stored vectors with what the embedder makes.
 func checkVectors(t *testing.T, ix *Index) {
 	t.Helper()
-	m := ix.models.desired
+	m := ix.embeddings.models.desired
 	for _, d := range ix.snapshot().docs {
 		got, ok := m.known[d.embedded[m.form]]
 		if !ok {

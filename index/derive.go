@@ -3,7 +3,6 @@ package index
 import (
 	"fmt"
 	"io"
-	"maps"
 
 	"github.com/tooldex/tooldex/index/atomicfile"
 	"github.com/tooldex/tooldex/index/flat"
@@ -40,11 +39,7 @@ func (ix *Index) dueToSave(share int) bool {
 	for _, sv := range ix.servers {
 		entries += len(sv.entries)
 	}
-	for _, m := range ix.models.all() {
-		if m.ready {
-			unsaved = max(unsaved, m.unsaved)
-		}
-	}
+	unsaved = max(unsaved, ix.embeddings.unsaved())
 	return !ix.readOnly() && unsaved > 0 && unsaved*share >= entries
 }
 
@@ -58,13 +53,7 @@ func (ix *Index) deriveAll() *columns {
 			servers[name] = &frozen
 		}
 	}
-	var models []draftedModel
-	for _, m := range ix.models.all() {
-		if m.ready && !m.pending() {
-			models = append(models, draftedModel{m.space, m.form, maps.Clone(m.known), m.dims})
-		}
-		m.unsaved = 0
-	}
+	models := ix.embeddings.draft()
 	lex, file := ix.lexicon.View(), ix.counters.File
 	ix.unsaved = 0
 	ix.mu.Unlock()
@@ -74,7 +63,8 @@ func (ix *Index) deriveAll() *columns {
 // takeDerived makes memory what the file says, as if it had been loaded from
 // the store of that moment. The caller holds mu.
 func (ix *Index) takeDerived(d derived) {
-	ix.lexicon, ix.derivedVectors = d.lexicon, d.vectors
+	ix.lexicon = d.lexicon
+	ix.embeddings.take(d.vectors)
 	for _, sv := range d.servers {
 		ix.servers[sv.name] = &server{key: sv.key, entries: sv.entries, generation: sv.generation, changed: map[string]bool{}}
 		ix.raws.place(sv.name, sv.key)
@@ -98,11 +88,4 @@ func (ix *Index) settleDerived(stored map[store.Key]store.Server, c store.Counte
 		sv.listed, sv.warnings = record.Listed, record.Warnings
 		sv.confirmed = record.Listed.After(ix.started)
 	}
-}
-
-// forgetDerived lets go of the vectors that nobody took.
-func (ix *Index) forgetDerived() {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	ix.derivedVectors = nil
 }

@@ -1,12 +1,9 @@
 package index
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -62,31 +59,6 @@ type derivedServer struct {
 }
 
 type vectorsByText map[[32]byte]vector.Code
-
-// configuration names what this process loads of the folder: the same for
-// all processes with the same servers at the same connections.
-func (ix *Index) configuration() string {
-	var mix [16]byte
-	for key := range ix.ours() {
-		for i, b := range key {
-			mix[i] ^= b // any order gives the same
-		}
-	}
-	return hex.EncodeToString(mix[:])
-}
-
-func (ix *Index) derivedPath() string {
-	return filepath.Join(ix.dir, "derived-"+ix.configuration()[:16])
-}
-
-// readDerived reads the file; that it cannot be read costs time only.
-func (ix *Index) readDerived() derived {
-	d, err := readDerived(ix.derivedPath())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		ix.log.Info("the catalog is derived anew", "file", ix.derivedPath(), "error", err)
-	}
-	return d
-}
 
 // verifyDerived reads a file to the end. One of another version is sound.
 func verifyDerived(path string) error {

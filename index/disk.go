@@ -3,50 +3,12 @@ package index
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tooldex/tooldex/index/store"
 )
-
-// openStore opens the state folder, or finds out why it is not to be used.
-func (ix *Index) openStore() error {
-	if ix.dir == "" {
-		return nil
-	}
-	st, err := store.Open(ix.dir, store.Options{ReadOnly: ix.options.Offline})
-	switch {
-	case errors.Is(err, store.ErrNewer):
-		ix.problem = fmt.Sprintf("%v; the catalog is kept in memory only", err)
-	case errors.Is(err, store.ErrReadOnly):
-		ix.problem = fmt.Sprintf("%v: the catalog is kept in memory only; make %s writable", err, ix.dir)
-		ix.store = st
-	case err != nil:
-		return err
-	default:
-		ix.store = st
-	}
-	if ix.problem != "" {
-		ix.log.Warn("state folder is not written", "problem", ix.problem)
-	}
-	return nil
-}
-
-// readOnly says whether changes stay in memory. The caller holds mu.
-func (ix *Index) readOnly() bool {
-	return ix.store == nil || ix.problem != "" || ix.options.Offline
-}
-
-// key is the key under which this process stores a server.
-func (ix *Index) key(name string) store.Key {
-	if ix.store == nil {
-		return store.Key{}
-	}
-	return ix.store.Key(name, ix.options.Sources[name])
-}
 
 // firstSeen are the dates of tools that are new to memory, by id.
 type firstSeen struct {
@@ -133,31 +95,34 @@ func (ix *Index) write(ctx context.Context, names []string, object func(id strin
 	if err != nil {
 		return ix.fail(err)
 	}
-	ix.failure = ""
+	ix.works()
 	ix.written(drafts, c, missing)
 	return nil
 }
 
-// fail remembers why the store could not be used. A store that is busy, that
-// is newer or cannot be written is no error of the caller's: status says it.
-// The caller holds mu.
+// fail remembers why the store could not be used. The caller holds mu.
 func (ix *Index) fail(err error) error {
-	if why := ix.problem + ix.failure; !strings.Contains(why, err.Error()) { // every poll would say it
-		ix.log.Warn("store", "error", err)
-	}
-	switch {
-	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrReadOnly):
-		ix.problem = fmt.Sprintf("%v; the catalog is kept in memory only", err)
+	forGood, err := ix.folder.fail(err)
+	if forGood {
 		for _, sv := range ix.servers {
 			sv.generation = 0 // the next list is all that remains of it
 		}
-		return nil
-	case errors.Is(err, store.ErrBusy):
-		ix.failure = err.Error()
-		return nil
 	}
-	ix.failure = err.Error()
 	return err
+}
+
+// blame is fail for the vectors' sake.
+func (ix *Index) blame(err error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	_ = ix.fail(err) // it is remembered and logged there
+}
+
+// version counts the states of the catalog.
+func (ix *Index) version() uint64 {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.generation
 }
 
 // drafts makes the changes of those named servers that are not as stored.

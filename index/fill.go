@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -31,7 +30,7 @@ type want struct {
 
 // fillFor fills what is missing of one role's model, pass after pass, until
 // ctx ends.
-func (ix *Index) fillFor(ctx context.Context, r role) {
+func (es *embeddings) fillFor(ctx context.Context, r role) {
 	look := time.NewTicker(identityEvery)
 	defer look.Stop()
 	again := newBackoff()
@@ -41,24 +40,24 @@ func (ix *Index) fillFor(ctx context.Context, r role) {
 		case <-ctx.Done():
 			return
 		case <-look.C:
-		case <-ix.models.kicks[r]:
+		case <-es.models.kicks[r]:
 		case <-again.wait():
 		}
-		ix.rename(ctx, r)
-		ix.mu.Lock()
-		m := ix.models.of(r)
+		es.rename(ctx, r)
+		es.mu.Lock()
+		m := es.models.of(r)
 		if m != last {
 			last = m
 			again.reset()
 		}
 		due := m != nil && (m.fill.due || m.fill.missing > 0 && again.over())
-		ix.mu.Unlock()
+		es.mu.Unlock()
 		if !due {
 			continue
 		}
-		err := ix.pass(ctx, m)
+		err := es.pass(ctx, m)
 		if again.note(err); errors.Is(err, errRenamed) {
-			wake(ix.models.kicks[r])
+			wake(es.models.kicks[r])
 		}
 	}
 }
@@ -88,42 +87,43 @@ func (b *backoff) note(err error) {
 }
 
 // pass looks the missing vectors up and has the rest made.
-func (ix *Index) pass(ctx context.Context, m *model) error {
-	ix.mu.Lock()
+func (es *embeddings) pass(ctx context.Context, m *model) error {
+	es.mu.Lock()
 	m.fill.busy = true
-	ix.mu.Unlock()
-	todo := ix.lookUp(ctx, m)
+	es.mu.Unlock()
+	todo := es.lookUp(ctx, m)
 	var err error
 	if len(todo) > 0 {
-		err = ix.fillMissing(ctx, m, todo)
+		p := &filler{es: es, m: m, lengths: map[int]int{}}
+		err = p.fill(ctx, todo)
 	}
 	if ctx.Err() != nil || errors.Is(err, errRenamed) {
 		return err // nobody needs this model's state any more
 	}
-	return ix.endPass(ctx, m, err)
+	return es.endPass(ctx, m, err)
 }
 
 // endPass takes note of how a pass went and switches to a model that is
 // complete.
-func (ix *Index) endPass(ctx context.Context, m *model, err error) error {
-	ix.mu.Lock()
-	left := ix.missing(m)
+func (es *embeddings) endPass(ctx context.Context, m *model, err error) error {
+	es.mu.Lock()
+	left := m.missing(es.snapshot().docs)
 	m.fill.missing, m.fill.busy = len(left), false
 	if err == nil {
 		err = m.failing(left)
 	}
 	if m.fill.err = err; err != nil {
-		m.log(ix.log).Warn("embedding tools", "error", err)
+		m.log(es.log).Warn("embedding tools", "error", err)
 	}
 	turned := !m.ready && len(left) == 0 && len(m.known) > 0
 	m.ready = m.ready || turned
-	ix.settleFallback()
-	ix.publish()
+	es.models.settle(es.options.Fallback)
+	es.publish()
 	info := m.spaceInfo()
-	ix.mu.Unlock()
+	es.mu.Unlock()
 	if turned {
-		m.log(ix.log).Info("vectors are complete")
-		ix.remember(ctx, info)
+		m.log(es.log).Info("vectors are complete")
+		es.remember(ctx, info)
 	}
 	return err
 }
@@ -142,27 +142,82 @@ func (m *model) failing(left []want) error {
 	return fmt.Errorf("%d tools have no vector: %s", n, why)
 }
 
-// remember tells the store what is known of a space. Nothing depends on its
-// being written.
-func (ix *Index) remember(ctx context.Context, info store.SpaceInfo) {
-	if ix.store == nil || ix.readOnlyNow() {
-		return
+// lookUp takes what is stored of the missing vectors, and returns the rest.
+func (es *embeddings) lookUp(ctx context.Context, m *model) []want {
+	es.mu.Lock()
+	saved := es.saved[m.space]
+	m.fill.due = false
+	todo := m.missing(es.snapshot().docs)
+	m.fill.missing = len(todo)
+	es.mu.Unlock()
+	if es.store == nil || m.pending() || len(todo) == 0 {
+		return todo
 	}
-	if err := ix.store.UseSpaces(ctx, []store.SpaceInfo{info}); err != nil && ctx.Err() == nil {
-		ix.log.Warn("the use of a vector space could not be stored", "model", info.Model, "error", err)
+	found, complete := es.stored(ctx, m, todo, saved)
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	if len(m.known) == 0 {
+		m.known = make(map[[32]byte]vector.Code, len(todo))
+	}
+	n := 0
+	for i, code := range found {
+		if code.Scale == 0 {
+			continue
+		}
+		m.take(todo[i].text, code)
+		n++
+		if _, ok := saved[todo[i].text]; !ok {
+			m.unsaved++
+		}
+	}
+	m.looked = true
+	m.fill.asked += int64(len(todo))
+	m.fill.found += int64(n)
+	if n > 0 {
+		m.ready = m.ready || complete || n == len(todo)
+		es.models.settle(es.options.Fallback)
+		es.publish()
+	}
+	todo = slices.DeleteFunc(todo, func(w want) bool { return m.has(w.text) })
+	m.fill.missing = len(todo)
+	return todo
+}
+
+// has says whether the vector of a text is known. The caller holds embeddings.mu.
+func (m *model) has(text [32]byte) bool {
+	_, ok := m.known[text]
+	return ok
+}
+
+// take keeps a vector. The caller holds embeddings.mu.
+func (m *model) take(text [32]byte, code vector.Code) {
+	if m.dims == 0 {
+		m.dims = len(code.Numbers)
+	}
+	if len(code.Numbers) == m.dims {
+		m.known[text] = code
+		m.changed++
+		delete(m.failures, text)
 	}
 }
 
-func (ix *Index) readOnlyNow() bool {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return ix.readOnly()
+// readVector reads a stored vector. Until format 2 it was 32-bit floats.
+func readVector(data []byte, dims int) (vector.Code, bool) {
+	if len(data) != 4*dims {
+		return vector.DecodeCode(data, dims)
+	}
+	v := make([]float32, dims)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	v, ok := unit(v)
+	return vector.Encode(v), ok
 }
 
-// missing are the texts of the searchable catalog that lack a vector and may
-// still get one. The caller holds mu.
-func (ix *Index) missing(m *model) (todo []want) {
-	docs := ix.snapshot().docs
+// missing are the texts of docs that lack a vector and may
+// still get one. The caller
+// holds embeddings.mu.
+func (m *model) missing(docs []*document) (todo []want) {
 	seen := make(map[[32]byte]bool, len(docs))
 	m.fill.refused = 0
 	for _, d := range docs {
@@ -183,69 +238,10 @@ func (ix *Index) missing(m *model) (todo []want) {
 	return todo
 }
 
-// lookUp takes what is stored of the missing vectors, and returns the rest.
-func (ix *Index) lookUp(ctx context.Context, m *model) []want {
-	ix.mu.Lock()
-	saved := ix.derivedVectors[m.space]
-	m.fill.due = false
-	todo := ix.missing(m)
-	m.fill.missing = len(todo)
-	ix.mu.Unlock()
-	if ix.store == nil || m.pending() || len(todo) == 0 {
-		return todo
-	}
-	found, complete := ix.stored(ctx, m, todo, saved)
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if len(m.known) == 0 {
-		m.known = make(map[[32]byte]vector.Code, len(todo))
-	}
-	n := 0
-	for i, code := range found {
-		if code.Scale == 0 {
-			continue
-		}
-		m.take(todo[i].text, code)
-		n++
-		if _, ok := saved[todo[i].text]; !ok {
-			m.unsaved++
-		}
-	}
-	m.looked = true
-	m.fill.asked += int64(len(todo))
-	m.fill.found += int64(n)
-	if n > 0 {
-		m.ready = m.ready || complete || n == len(todo)
-		ix.settleFallback()
-		ix.publish()
-	}
-	todo = slices.DeleteFunc(todo, func(w want) bool { return m.has(w.text) })
-	m.fill.missing = len(todo)
-	return todo
-}
-
-// has says whether the vector of a text is known. The caller holds Index.mu.
-func (m *model) has(text [32]byte) bool {
-	_, ok := m.known[text]
-	return ok
-}
-
-// take keeps a vector. The caller holds Index.mu.
-func (m *model) take(text [32]byte, code vector.Code) {
-	if m.dims == 0 {
-		m.dims = len(code.Numbers)
-	}
-	if len(code.Numbers) == m.dims {
-		m.known[text] = code
-		m.changed++
-		delete(m.failures, text)
-	}
-}
-
 // stored returns the vectors of todo by place, absent where there is none, out
 // of saved and else out of the store; complete says that the space has had all
 // of some catalog's. What cannot be read or is not sound is made again.
-func (ix *Index) stored(ctx context.Context, m *model, todo []want, saved vectorsByText) (found []vector.Code, complete bool) {
+func (f *folder) stored(ctx context.Context, m *model, todo []want, saved vectorsByText) (found []vector.Code, complete bool) {
 	found = make([]vector.Code, len(todo))
 	var texts [][32]byte
 	var place []int // in todo, of texts
@@ -258,83 +254,20 @@ func (ix *Index) stored(ctx context.Context, m *model, todo []want, saved vector
 	if len(texts) == 0 {
 		return found, true
 	}
-	infos, err := ix.store.Spaces(ctx)
+	infos, err := f.store.Spaces(ctx)
 	dims := 0
 	for _, info := range infos {
 		if info.Key == m.space {
 			complete, dims = info.Complete, info.Dims
 		}
 	}
-	_, err2 := ix.store.Vectors(ctx, m.space, texts, func(i int, data []byte) {
+	_, err2 := f.store.Vectors(ctx, m.space, texts, func(i int, data []byte) {
 		if code, ok := readVector(data, dims); ok {
 			found[place[i]] = code
 		}
 	})
 	if err := errors.Join(err, err2); err != nil && ctx.Err() == nil {
-		m.log(ix.log).Warn("stored vectors could not be read", "error", err)
+		m.log(f.log).Warn("stored vectors could not be read", "error", err)
 	}
 	return found, complete
-}
-
-// readVector reads a stored vector. Until format 2 it was 32-bit floats.
-func readVector(data []byte, dims int) (vector.Code, bool) {
-	if len(data) != 4*dims {
-		return vector.DecodeCode(data, dims)
-	}
-	v := make([]float32, dims)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-	}
-	v, ok := unit(v)
-	return vector.Encode(v), ok
-}
-
-// fillMissing has vectors made, as the only process that does so for this
-// space: what one has made the others find in the store.
-func (ix *Index) fillMissing(ctx context.Context, m *model, todo []want) error {
-	unlock, todo, err := ix.fillLock(ctx, m, todo)
-	if err != nil || len(todo) == 0 {
-		return err
-	}
-	defer unlock()
-	p := &filler{ix: ix, m: m, size: 1, lengths: map[int]int{}, started: time.Now(), published: time.Now()}
-	if m.dims > 0 {
-		p.size = 32
-	}
-	return p.run(ctx, todo)
-}
-
-// fillLock takes the lock to fill a space. While another process has it, that
-// one's vectors are taken as they come.
-func (ix *Index) fillLock(ctx context.Context, m *model, todo []want) (unlock func(), left []want, err error) {
-	free := func() {}
-	if ix.store == nil || ix.readOnlyNow() || m.pending() {
-		return free, todo, nil
-	}
-	progress := time.Now()
-	for {
-		unlock, err := store.TryLock(ix.dir, "fill-"+m.space.String()[:16]+".lock")
-		if err != nil {
-			ix.log.Warn("filling without a lock", "error", err)
-			return free, todo, nil
-		}
-		if unlock != nil {
-			return unlock, ix.lookUp(ctx, m), nil
-		}
-		if time.Since(progress) > lockPatience {
-			return free, todo, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		case <-time.After(fillRetry / 2):
-		}
-		before := len(todo)
-		if todo = ix.lookUp(ctx, m); len(todo) == 0 {
-			return free, nil, nil
-		}
-		if len(todo) < before {
-			progress = time.Now()
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -20,7 +21,7 @@ var errNoVector = errors.New("the embedder gives a zero vector")
 
 // A filler makes vectors in one pass.
 type filler struct {
-	ix *Index
+	es *embeddings
 	m  *model
 
 	size      int // texts of the next batch
@@ -31,6 +32,57 @@ type filler struct {
 	lengths   map[int]int // how many sound vectors had each length
 	started   time.Time
 	published time.Time
+}
+
+// fill has vectors made, as the only process that does so for this
+// space: what one has made the others find in the store.
+func (p *filler) fill(ctx context.Context, todo []want) error {
+	unlock, todo, err := p.lock(ctx, todo)
+	if err != nil || len(todo) == 0 {
+		return err
+	}
+	defer unlock()
+	p.started, p.published = time.Now(), time.Now()
+	if p.size = 1; p.m.dims > 0 {
+		p.size = 32
+	}
+	return p.run(ctx, todo)
+}
+
+// lock takes the lock to fill a space. While another process has it, that
+// one's vectors are taken as they come.
+func (p *filler) lock(ctx context.Context, todo []want) (unlock func(), left []want, err error) {
+	es, m := p.es, p.m
+	free := func() {}
+	if es.store == nil || es.readOnly() || m.pending() {
+		return free, todo, nil
+	}
+	progress := time.Now()
+	for {
+		unlock, err := store.TryLock(es.dir, "fill-"+m.space.String()[:16]+".lock")
+		if err != nil {
+			es.log.Warn("filling without a lock", "error", err)
+			return free, todo, nil
+		}
+		if unlock != nil {
+			return unlock, es.lookUp(ctx, m), nil
+		}
+		if time.Since(progress) > lockPatience {
+			return free, todo, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(fillRetry / 2):
+		}
+		before := len(todo)
+		if todo = es.lookUp(ctx, m); len(todo) == 0 {
+			return free, nil, nil
+		}
+		if len(todo) < before {
+			progress = time.Now()
+		}
+	}
 }
 
 // run embeds todo in batches. Texts that failed before come last, one by one,
@@ -56,8 +108,8 @@ func (p *filler) run(ctx context.Context, todo []want) error {
 }
 
 func (p *filler) split(todo []want) (fresh, tried []want) {
-	p.ix.mu.Lock()
-	defer p.ix.mu.Unlock()
+	p.es.mu.Lock()
+	defer p.es.mu.Unlock()
 	for _, w := range todo {
 		if p.m.failures[w.text].attempts > 0 {
 			tried = append(tried, w)
@@ -71,8 +123,8 @@ func (p *filler) split(todo []want) (fresh, tried []want) {
 // blame counts the failed texts' attempts. When nothing at all succeeded only
 // those that had failed beside others before are to blame.
 func (p *filler) blame() {
-	p.ix.mu.Lock()
-	defer p.ix.mu.Unlock()
+	p.es.mu.Lock()
+	defer p.es.mu.Unlock()
 	for i, w := range p.failed {
 		f := p.m.failures[w.text]
 		if p.embedded > 0 || f.attempts > 0 {
@@ -85,7 +137,7 @@ func (p *filler) blame() {
 }
 
 // outvote starts over when most vectors of the pass have another length than
-// the ones before: the odd one out came first. The caller holds Index.mu.
+// the ones before: the odd one out came first. The caller holds embeddings.mu.
 func (p *filler) outvote() {
 	for n, count := range p.lengths {
 		if n != p.m.dims && count > len(p.m.known) {
@@ -93,8 +145,8 @@ func (p *filler) outvote() {
 			p.m.failures = map[[32]byte]failure{}
 			p.m.changed++
 			p.m.fill.due = true
-			wake(p.ix.models.kicks[desired])
-			wake(p.ix.models.kicks[fallback])
+			wake(p.es.models.kicks[desired])
+			wake(p.es.models.kicks[fallback])
 			return
 		}
 	}
@@ -162,8 +214,8 @@ func (p *filler) sort(batch []want, vectors [][]float32, err error) map[[32]byte
 }
 
 func (p *filler) refuse(text [32]byte, why error) {
-	p.ix.mu.Lock()
-	defer p.ix.mu.Unlock()
+	p.es.mu.Lock()
+	defer p.es.mu.Unlock()
 	p.m.failures[text] = failure{attempts: maxAttempts, reason: why.Error()}
 }
 
@@ -194,7 +246,7 @@ func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
 	texts := make([]string, len(batch))
 	for i, w := range batch {
 		t := w.doc.tool
-		raw, err := p.ix.objectFor(ctx, &t, w.doc.id)
+		raw, err := p.es.catalog.objectFor(ctx, &t, w.doc.id)
 		if err != nil {
 			return nil, err
 		}
@@ -211,24 +263,15 @@ func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
 	return p.m.embedder.EmbedDocuments(ctx, texts)
 }
 
-// objectFor reads a tool's object without keeping it.
-func (ix *Index) objectFor(ctx context.Context, t *Tool, id string) ([]byte, error) {
-	raw, key := ix.raws.find(t.Server, id)
-	if raw != nil {
-		return raw, nil
-	}
-	return ix.readRaw(ctx, t.Server, key, id)
-}
-
 // keep stores vectors and takes them into memory, where they serve even when
 // they cannot be stored.
 func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]float32) {
-	ix, m := p.ix, p.m
+	es, m := p.es, p.m
 	codes := make(map[[32]byte]vector.Code, len(good))
 	for text, v := range good {
 		codes[text] = vector.Encode(v)
 	}
-	ix.mu.Lock()
+	es.mu.Lock()
 	for text, code := range codes {
 		m.take(text, code)
 	}
@@ -237,13 +280,13 @@ func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]flo
 	m.fill.rate = float64(p.embedded) / max(time.Since(p.started).Seconds(), 1e-3)
 	m.fill.missing = max(0, m.fill.missing-len(good))
 	info := m.spaceInfo()
-	readOnly := ix.readOnly()
+	readOnly := es.readOnly()
 	if m.ready && time.Since(p.published) > publishEvery {
 		p.published = time.Now()
-		ix.publish()
+		es.publish()
 	}
-	ix.announce()
-	ix.mu.Unlock()
+	es.models.announce()
+	es.mu.Unlock()
 	if readOnly {
 		return
 	}
@@ -254,10 +297,8 @@ func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]flo
 			texts, vectors = append(texts, w.text), append(vectors, code.Append(nil))
 		}
 	}
-	ix.put.Add(int64(len(texts)))
-	if err := ix.store.PutVectors(ctx, info, texts, vectors); err != nil && ctx.Err() == nil {
-		ix.mu.Lock()
-		_ = ix.fail(err) // it is remembered and logged there
-		ix.mu.Unlock()
+	es.put.Add(int64(len(texts)))
+	if err := es.store.PutVectors(ctx, info, texts, vectors); err != nil && ctx.Err() == nil {
+		es.catalog.blame(err)
 	}
 }

@@ -32,42 +32,6 @@ func (ix *Index) load(ctx context.Context) {
 	ix.reloadMetrics(ctx)
 }
 
-// ours are the names of the servers to load by key; nil means all.
-func (ix *Index) ours() map[store.Key]string {
-	if ix.options.Sources == nil {
-		return nil
-	}
-	ours := make(map[store.Key]string, len(ix.options.Sources))
-	for name := range ix.options.Sources {
-		ours[ix.key(name)] = name
-	}
-	return ours
-}
-
-// chosen are the stored servers that this process loads, by key: of those of
-// one name the one listed last. Damaged records get their names back.
-func (ix *Index) chosen(all []store.Server) map[store.Key]store.Server {
-	ours := ix.ours()
-	latest := map[string]store.Server{}
-	for _, sv := range all {
-		name, named := ours[sv.Key]
-		switch {
-		case ours != nil && !named, sv.Damaged && ours == nil: // its name is lost
-			continue
-		case sv.Damaged:
-			sv.Name = name
-		}
-		if old, ok := latest[sv.Name]; !ok || sv.Listed.After(old.Listed) {
-			latest[sv.Name] = sv
-		}
-	}
-	byKey := make(map[store.Key]store.Server, len(latest))
-	for _, sv := range latest {
-		byKey[sv.Key] = sv
-	}
-	return byKey
-}
-
 // reload takes over the servers whose stored state is not the one in memory.
 func (ix *Index) reload(ctx context.Context, opening bool) error {
 	all, c, err := ix.store.Servers(ctx)

@@ -31,7 +31,7 @@ func (ix *Index) restore(ctx context.Context) (c store.Counters, err error) {
 		return c, err
 	}
 	ix.log.Warn("the store was deleted or replaced", "store", ix.store.Path(), "made anew", ix.store.Made(c.File))
-	ix.failure = ""
+	ix.works()
 	for name, sv := range ix.servers {
 		sv.key, sv.generation, sv.suspect = ix.key(name), 0, true
 		ix.raws.place(name, sv.key)
@@ -43,31 +43,9 @@ func (ix *Index) restore(ctx context.Context) (c store.Counters, err error) {
 	}
 	if ix.store.Made(c.File) {
 		ix.meter.Recount(ix.snapshot().serverOf)
-		for _, m := range ix.models.all() {
-			ix.tending.Go(func() { ix.storeVectors(ctx, m) })
-		}
+		ix.embeddings.storeAll(ctx)
 	}
 	return c, nil
-}
-
-// storeVectors stores all vectors that memory has of m.
-func (ix *Index) storeVectors(ctx context.Context, m *model) {
-	ix.mu.Lock()
-	info := m.spaceInfo()
-	m.unsaved = len(m.known)
-	texts, vectors := make([][32]byte, 0, len(m.known)), make([][]byte, 0, len(m.known))
-	for text, code := range m.known {
-		texts, vectors = append(texts, text), append(vectors, code.Append(nil))
-	}
-	ix.mu.Unlock()
-	for len(texts) > 0 {
-		n := min(len(texts), maxBatch)
-		if err := ix.store.PutVectors(ctx, info, texts[:n], vectors[:n]); err != nil {
-			m.log(ix.log).Warn("vectors are not stored anew", "error", err)
-			return
-		}
-		texts, vectors = texts[n:], vectors[n:]
-	}
 }
 
 // askForLists has the servers listed whose tools are lost in part.

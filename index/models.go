@@ -1,7 +1,6 @@
 package index
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -23,7 +22,7 @@ type model struct {
 	space    store.Space
 	graph    graph
 
-	// Guarded by Index.mu.
+	// Guarded by embeddings.mu.
 	known    map[[32]byte]vector.Code // by text
 	dims     int
 	ready    bool // it has had every vector once, and may serve
@@ -48,7 +47,7 @@ type failure struct {
 // its document does without a vector.
 const maxAttempts = 3
 
-// filling is how far the vectors of a model are. Index.mu guards it.
+// filling is how far the vectors of a model are. embeddings.mu guards it.
 type filling struct {
 	due     bool    // something may be missing that was not looked for
 	busy    bool    // a pass is under way
@@ -79,7 +78,7 @@ func (m *model) pending() bool { return strings.HasSuffix(m.identity, "@pending"
 // hopeless says that a text is not tried again.
 func (m *model) hopeless(text [32]byte) bool { return m.failures[text].attempts >= maxAttempts }
 
-// models are the spaces of an index. Index.mu guards the pointers.
+// models are the spaces of an index. embeddings.mu guards them.
 type models struct {
 	desired  *model // of the embedder that was asked for; nil without one
 	previous *model // what served before, until desired is ready
@@ -127,17 +126,104 @@ func (ms *models) serving() *model {
 	return nil
 }
 
+// settled says whether nothing is under way.
+func (ms *models) settled() (bool, error) {
+	for _, m := range []*model{ms.desired, ms.fallback} {
+		switch {
+		case m == nil:
+		case m.fill.due, m.fill.busy:
+			return false, nil
+		case m.fill.missing > 0 && m.fill.err != nil:
+			return true, m.fill.err
+		case m.fill.missing > 0, m.graph.busy:
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// modelFor is a model of the embedder, with the vectors of one that serves
+// already if that is of the same space.
+func (ms *models) modelFor(e Embedder) *model {
+	m := newModel(e)
+	for _, old := range ms.all() {
+		if old.space == m.space && !m.pending() {
+			m.known, m.dims, m.ready, m.looked, m.changed = old.known, old.dims, old.ready, old.looked, old.changed
+			m.unsaved = old.unsaved
+			return m
+		}
+	}
+	return m
+}
+
+// status describes the models.
+func (ms *models) status() (all []ModelStatus) {
+	serving := ms.serving()
+	for _, m := range ms.all() {
+		st := ModelStatus{
+			Model: m.identity, Dims: m.dims, Wanted: m.fill.wanted, Vectors: m.fill.wanted - m.fill.missing - m.fill.refused,
+			Rate: m.fill.rate, CacheHit: m.fill.found, CacheAll: m.fill.asked,
+		}
+		switch {
+		case m == serving:
+			st.Role = "serving"
+		case m == ms.fallback:
+			st.Role = "fallback"
+		case m == ms.desired:
+			st.Role = "filling"
+		default:
+			continue // it waits to be dropped
+		}
+		if m.fill.err != nil {
+			st.Error = m.fill.err.Error()
+		}
+		st.Graph, st.Recall = m.graph.describe()
+		all = append(all, st)
+	}
+	return all
+}
+
+// settle keeps the fallback f only while its space is not the one that
+// was asked for.
+func (ms *models) settle(f Embedder) {
+	switch {
+	case f == nil || ms.desired == nil || f.Model() == ms.desired.identity:
+		ms.fallback = nil
+	case ms.fallback == nil:
+		ms.fallback = ms.modelFor(f)
+	}
+	if ms.desired == nil || ms.desired.ready {
+		ms.previous = nil
+	}
+}
+
+// announce wakes who waits for a change.
+func (ms *models) announce() {
+	close(ms.changed)
+	ms.changed = make(chan struct{})
+}
+
+// kick makes the fillers look for what is missing.
+func (ms *models) kick() {
+	for r, c := range ms.kicks {
+		if m := ms.of(role(r)); m != nil {
+			m.fill.due = true
+			wake(c)
+		}
+	}
+}
+
 // serve lists the spaces that may answer, the serving one first, and why the
-// one that was asked for is not among them. The caller holds Index.mu.
-func (ix *Index) serve(s *snapshot) (spaces []*space, waiting string) {
-	ms := &ix.models
+// one that was asked for is not among them. The caller holds embeddings.mu.
+func (es *embeddings) serve(s *snapshot) (spaces []*space, waiting string) {
+	ms := &es.models
 	if ms.desired == nil {
 		return nil, ""
 	}
 	if first := ms.serving(); first != nil {
-		spaces = append(spaces, ix.assemble(first, s))
+		spaces = append(spaces, es.assemble(first, s))
 		if f := ms.fallback; f != nil && f != first && f.ready {
-			spaces = append(spaces, ix.assemble(f, s))
+			spaces = append(spaces, es.assemble(f, s))
 		}
 	}
 	if !ms.desired.ready {
@@ -156,14 +242,14 @@ func (m *model) waiting() string {
 }
 
 // assemble makes the space of m for the documents of s. The caller holds
-// Index.mu.
-func (ix *Index) assemble(m *model, s *snapshot) *space {
+// embeddings.mu.
+func (es *embeddings) assemble(m *model, s *snapshot) *space {
 	if m.built != nil && sameDocs(m.builtOf, s.docs) && m.builtAt == m.changed {
 		return m.built
 	}
 	m.prune(s.docs)
 	m.built = newSpace(s, m.identity, m.embedder, m.rowsOf(s.docs))
-	m.built.near = ix.near(m, s, m.built.rows)
+	m.built.near = es.near(m, s, m.built.rows)
 	m.builtOf, m.builtAt = s.docs, m.changed
 	return m.built
 }
@@ -200,243 +286,7 @@ func sameDocs(a, b []*document) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// publish makes the models' state searchable over the current catalog. The
-// caller holds Index.mu.
-func (ix *Index) publish() {
-	s := ix.snapshot()
-	spaces, waiting := ix.serve(s)
-	next := s.withSpaces(spaces...)
-	next.waiting = waiting
-	ix.current.Store(next)
-	ix.announce()
-}
-
-// announce wakes who waits for a change. The caller holds Index.mu.
-func (ix *Index) announce() {
-	close(ix.models.changed)
-	ix.models.changed = make(chan struct{})
-}
-
-// kick makes the fillers look for what is missing. The caller holds Index.mu.
-func (ix *Index) kick() {
-	for r, c := range ix.models.kicks {
-		if m := ix.models.of(role(r)); m != nil {
-			m.fill.due = true
-			wake(c)
-		}
-	}
-}
-
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // it is awake
-	}
-}
-
-// makeModels takes over the options' embedders.
-func (ix *Index) makeModels() {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if e := ix.options.Embedder; e != nil {
-		ix.models.desired = ix.modelFor(e)
-		if f := ix.options.Fallback; f != nil && f.Model() != e.Model() {
-			ix.models.fallback = ix.modelFor(f)
-		}
-	}
-}
-
-// startModels takes over the vectors that are stored, and begins to fill what
-// is missing.
-func (ix *Index) startModels(ctx context.Context) {
-	ix.mu.Lock()
-	all := ix.models.all()
-	ix.mu.Unlock()
-	for _, m := range all {
-		ix.lookUp(ctx, m)
-	}
-	ix.forgetDerived()
-	if ix.options.Offline {
-		for _, m := range all {
-			ix.readGraphNow(m)
-		}
-		return
-	}
-	// Loading the catalog has kicked the fillers already.
-	for _, r := range []role{desired, fallback} {
-		ix.tending.Go(func() { ix.fillFor(ctx, r) })
-	}
-	ix.tending.Go(func() { ix.buildGraphs(ctx) })
-}
-
-// SetEmbedder changes the embedder: its vectors are filled beside those that
-// serve, which are replaced once complete. Nil goes back to words alone.
-func (ix *Index) SetEmbedder(e Embedder) {
-	ix.mu.Lock()
-	ms := &ix.models
-	if old := ms.desired; old != nil && old.ready {
-		ms.previous = old
-	}
-	ms.desired = nil
-	if e != nil {
-		ms.desired = ix.modelFor(e)
-	} else {
-		ms.previous = nil
-	}
-	ix.settleFallback()
-	m := ms.desired
-	look := m != nil && !m.looked
-	ix.publish()
-	ix.kick()
-	ix.mu.Unlock()
-	if look {
-		ix.lookUp(context.Background(), m)
-	}
-}
-
-// modelFor is a model of the embedder, with the vectors of one that serves
-// already if that is of the same space.
-// The caller holds mu.
-func (ix *Index) modelFor(e Embedder) *model {
-	m := newModel(e)
-	for _, old := range ix.models.all() {
-		if old.space == m.space && !m.pending() {
-			m.known, m.dims, m.ready, m.looked, m.changed = old.known, old.dims, old.ready, old.looked, old.changed
-			m.unsaved = old.unsaved
-			return m
-		}
-	}
-	return m
-}
-
-// settleFallback keeps a fallback only while its space is not the one that
-// was asked for. The caller holds mu.
-func (ix *Index) settleFallback() {
-	ms := &ix.models
-	f := ix.options.Fallback
-	switch {
-	case f == nil || ms.desired == nil || f.Model() == ms.desired.identity:
-		ms.fallback = nil
-	case ms.fallback == nil:
-		ms.fallback = ix.modelFor(f)
-	}
-	if ms.desired == nil || ms.desired.ready {
-		ms.previous = nil
-	}
-}
-
-// rename replaces the model of a role whose embedder goes by another identity
-// now, and says whether it did.
-func (ix *Index) rename(ctx context.Context, r role) bool {
-	ix.mu.Lock()
-	m := ix.models.of(r)
-	if m == nil || m.embedder.Model() == m.identity {
-		ix.mu.Unlock()
-		return false
-	}
-	next := ix.modelFor(m.embedder)
-	ix.log.Info("embedder has another identity", "old", m.identity, "new", next.identity)
-	if r == desired {
-		ix.models.desired = next
-	} else {
-		ix.models.fallback = next
-	}
-	ix.settleFallback()
-	ix.publish()
-	ix.mu.Unlock()
-	ix.lookUp(ctx, next)
-	return true
-}
-
-// learn lets an offline index find out what identity a server goes by, which
-// only asking it can tell. Without it the stored vectors cannot be chosen.
-func (ix *Index) learn(ctx context.Context, text string) {
-	if !ix.options.Offline {
-		return
-	}
-	ix.mu.Lock()
-	m := ix.models.desired
-	ix.mu.Unlock()
-	if m == nil || !m.pending() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, ix.queryTimeout())
-	defer cancel()
-	if _, err := m.embedder.EmbedQuery(ctx, text); err != nil {
-		ix.mu.Lock()
-		m.fill.err = err
-		ix.publish()
-		ix.mu.Unlock()
-		return
-	}
-	ix.rename(ctx, desired)
-}
-
-// Wait returns when every searchable document has its vectors and graphs are
-// built, or with ctx's error or the embedder's. Documents that the embedder
-// refuses for good while it takes others are not waited for.
-func (ix *Index) Wait(ctx context.Context) error {
-	for {
-		ix.mu.Lock()
-		changed := ix.models.changed
-		done, err := ix.settled()
-		ix.mu.Unlock()
-		if done || ix.options.Offline {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for vectors: %w", ctx.Err())
-		}
-	}
-}
-
-// settled says whether nothing is under way. The caller holds mu.
-func (ix *Index) settled() (bool, error) {
-	for _, m := range []*model{ix.models.desired, ix.models.fallback} {
-		switch {
-		case m == nil:
-		case m.fill.due, m.fill.busy:
-			return false, nil
-		case m.fill.missing > 0 && m.fill.err != nil:
-			return true, m.fill.err
-		case m.fill.missing > 0, m.graph.busy:
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// modelStatus describes the models. The caller holds mu.
-func (ix *Index) modelStatus() (all []ModelStatus) {
-	ms := &ix.models
-	serving := ms.serving()
-	for _, m := range ms.all() {
-		st := ModelStatus{
-			Model: m.identity, Dims: m.dims, Wanted: m.fill.wanted, Vectors: m.fill.wanted - m.fill.missing - m.fill.refused,
-			Rate: m.fill.rate, CacheHit: m.fill.found, CacheAll: m.fill.asked,
-		}
-		switch {
-		case m == serving:
-			st.Role = "serving"
-		case m == ms.fallback:
-			st.Role = "fallback"
-		case m == ms.desired:
-			st.Role = "filling"
-		default:
-			continue // it waits to be dropped
-		}
-		if m.fill.err != nil {
-			st.Error = m.fill.err.Error()
-		}
-		st.Graph, st.Recall = m.graph.describe()
-		all = append(all, st)
-	}
-	return all
-}
-
-// spaceInfo describes the space of m to the store. The caller holds mu.
+// spaceInfo describes the space of m to the store. The caller holds embeddings.mu.
 func (m *model) spaceInfo() store.SpaceInfo {
 	return store.SpaceInfo{
 		Key: m.space, Model: m.identity, Template: templateVersion, Dims: m.dims, Complete: m.ready, Used: time.Now(),

@@ -129,19 +129,13 @@ func (ix *Index) poll(ctx context.Context) {
 func (ix *Index) maintain(ctx context.Context) {
 	ix.mu.Lock()
 	readOnly := ix.readOnly()
-	use := store.InUse{Servers: map[store.Key]bool{}, Spaces: map[store.Space]bool{}}
+	spaces, used := ix.embeddings.inUse()
+	use := store.InUse{Servers: map[store.Key]bool{}, Spaces: spaces}
 	for key := range ix.ours() {
 		use.Servers[key] = true
 	}
 	for _, sv := range ix.servers {
 		use.Servers[sv.key] = true
-	}
-	var used []store.SpaceInfo
-	for _, m := range ix.models.all() {
-		use.Spaces[m.space] = true
-		if m.dims > 0 {
-			used = append(used, m.spaceInfo())
-		}
 	}
 	ix.mu.Unlock()
 	if readOnly {
@@ -157,7 +151,7 @@ func (ix *Index) maintain(ctx context.Context) {
 		ix.log.Warn("store maintenance", "error", err)
 	}
 	ix.collect(ctx, 0)
-	ix.ageFiles(now)
+	ix.embeddings.ageFiles(now)
 }
 
 // finish writes what is pending when the index closes.
@@ -183,10 +177,10 @@ func (ix *Index) finish() error {
 // collect forgets what the store has too much of, and gives the space back,
 // once least vectors were stored since the last time.
 func (ix *Index) collect(ctx context.Context, least int64) {
-	if n := ix.put.Load(); n < least || ix.readOnlyNow() {
+	if n := ix.embeddings.put.Load(); n < least || ix.readOnly() {
 		return
 	}
-	ix.put.Store(0)
+	ix.embeddings.put.Store(0)
 	_, err := ix.store.Collect(ctx, spareVectors)
 	if err == nil {
 		_, err = ix.store.Compact(ctx)

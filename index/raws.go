@@ -132,6 +132,15 @@ func (ix *Index) Raw(id string) (json.RawMessage, error) {
 	return raw, nil
 }
 
+// objectFor reads a tool's object without keeping it.
+func (ix *Index) objectFor(ctx context.Context, t *Tool, id string) ([]byte, error) {
+	raw, key := ix.raws.find(t.Server, id)
+	if raw != nil {
+		return raw, nil
+	}
+	return ix.readRaw(ctx, t.Server, key, id)
+}
+
 // readRaw reads a tool's object from disk. When it is not there the server's
 // next list is stored whole.
 func (ix *Index) readRaw(ctx context.Context, server string, key store.Key, id string) (json.RawMessage, error) {

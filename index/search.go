@@ -89,7 +89,7 @@ func (c *scratch) reset(docs, servers int) {
 // caller must end it.
 func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 	if q.Mode != Keyword {
-		ix.learn(ctx, q.Text)
+		ix.embeddings.learn(ctx, q.Text)
 	}
 	s := ix.snapshot()
 	run := &search{s: s, q: q, limit: cmp.Or(q.Limit, defaultLimit), mode: cmp.Or(q.Mode, Hybrid)}
@@ -142,7 +142,7 @@ func (r *search) check() error {
 func (r *search) embed(ctx context.Context, ix *Index, text string) error {
 	var failed []error
 	for _, sp := range r.s.spaces {
-		vec, err := sp.query(ctx, ix.queryTimeout(), text)
+		vec, err := sp.query(ctx, ix.options.queryTimeout(), text)
 		if err == nil {
 			r.use(sp, vector.Encode(vec))
 			r.reason = reasons(failed)

@@ -19,7 +19,8 @@ func (ix *Index) Status() Status {
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	for _, p := range []string{ix.problem, ix.failure} {
+	problem, failure := ix.faults()
+	for _, p := range []string{problem, failure} {
 		if p != "" {
 			problems = append(problems, p)
 		}
@@ -28,7 +29,7 @@ func (ix *Index) Status() Status {
 		problems = append(problems, describeLost(lost))
 	}
 	st.Problem = strings.Join(problems, "; ")
-	st.Unwritten = ix.problem != ""
+	st.Unwritten = problem != ""
 	st.Pending = ix.pending()
 	for _, name := range slices.Sorted(maps.Keys(ix.servers)) {
 		part := ix.servers[name].status(name)
@@ -36,7 +37,7 @@ func (ix *Index) Status() Status {
 		st.Hidden += part.Hidden
 		st.Servers = append(st.Servers, part)
 	}
-	st.Models = ix.modelStatus()
+	st.Models = ix.embeddings.status()
 	return st
 }
 
