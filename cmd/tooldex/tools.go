@@ -269,32 +269,48 @@ func calls(m index.Metrics) string {
 
 // parameter is what of a property is shown.
 type parameter struct {
-	Type        any            `json:"type"`
-	Description string         `json:"description"`
-	Enum        []any          `json:"enum"`
-	Default     any            `json:"default"`
-	Items       *parameter     `json:"items"`
-	Properties  map[string]any `json:"properties"`
+	object
+	Type        any        `json:"type"`
+	Description string     `json:"description"`
+	Enum        []any      `json:"enum"`
+	Default     any        `json:"default"`
+	Items       *parameter `json:"items"`
 }
 
-// showParameters lists the properties of a schema, required ones first.
+// object is what of a schema says which properties there are.
+type object struct {
+	Properties map[string]json.RawMessage `json:"properties"`
+	Required   []string                   `json:"required"`
+}
+
+// What of a schema is shown: --raw has all of it.
+const (
+	maxNesting = 5   // objects within objects
+	maxShown   = 300 // properties
+)
+
+// showParameters lists the properties of a schema.
 func (a *cli) showParameters(title string, schema json.RawMessage) {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
-	}
-	if json.Unmarshal(schema, &s) != nil || len(s.Properties) == 0 {
+	var o object
+	if json.Unmarshal(schema, &o) != nil || len(o.Properties) == 0 {
 		return
 	}
 	a.say("\n%s", title)
 	g := &grid{head: []string{"name", "type", "", "description"}, indent: "  "}
+	o.rows(g, 0)
+	a.show(g)
+}
+
+// rows adds the properties of an object, required ones first, each with those
+// of the objects in it below and further in.
+func (o *object) rows(g *grid, nesting int) {
 	for _, required := range []bool{true, false} {
-		for _, name := range sortedKeys(s.Properties) {
-			if slices.Contains(s.Required, name) != required {
+		for _, name := range sortedKeys(o.Properties) {
+			if slices.Contains(o.Required, name) != required || len(g.rows) == maxShown {
 				continue
 			}
 			var p parameter
-			if json.Unmarshal(s.Properties[name], &p) != nil {
+			if json.Unmarshal(o.Properties[name], &p) != nil {
 				p = parameter{} // true, or something odd: any value
 			}
 			need := ""
@@ -302,9 +318,21 @@ func (a *cli) showParameters(title string, schema json.RawMessage) {
 				need = "required"
 			}
 			g.add(name, p.kind(), need, p.about())
+			last := g.rows[len(g.rows)-1]
+			last[0] = strings.Repeat("  ", nesting) + last[0] // add trims
+			if nesting < maxNesting {
+				p.inner().rows(g, nesting+1)
+			}
 		}
 	}
-	a.show(g)
+}
+
+// inner is the object that a value is or that a list has.
+func (p *parameter) inner() *object {
+	for p.Items != nil && len(p.Properties) == 0 {
+		p = p.Items
+	}
+	return &p.object
 }
 
 // kind is the type in words.
