@@ -201,7 +201,8 @@ func TestLargeResultsMakeRoom(t *testing.T) {
 	s := connectHTTP(t, g, gateway.StatelessEra, nil)
 	for _, size := range []int{31 << 20, 2 << 20, 2 << 20} {
 		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_tool", Arguments: map[string]any{
-			"tool_name": "child/fault_huge", "arguments": map[string]any{"bytes": size}, "options": map[string]any{"include_metadata": false},
+			"tool_name": "child/fault_huge", "arguments": map[string]any{"bytes": size},
+			"options": map[string]any{"include_metadata": false, "timeout_ms": 300_000}, // the race detector is slow
 		}})
 		if err != nil || res.IsError {
 			t.Fatalf("%d bytes: %v, %.500v", size, err, res)

@@ -27,7 +27,7 @@ func good(t *testing.T) Spec {
 
 func mustCall(t *testing.T, s *Set, server, tool string) upstream.Result {
 	t.Helper()
-	res, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: server, Tool: tool})
+	res, err := s.Call(within(t, hangTime), upstream.Request{Server: server, Tool: tool})
 	if err != nil {
 		t.Fatalf("call %s/%s: %v", server, tool, err)
 	}
@@ -145,7 +145,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 			t.Parallel()
 			c.spec.Name = "bad"
 			s := start(t, Options{ConnectTimeout: 2 * time.Second, DiscoverTimeout: time.Second, ListTimeout: 2 * time.Second}, good(t), c.spec)
-			_, err := s.Refresh(within(t, 10*time.Second), "bad")
+			_, err := s.Refresh(within(t, hangTime), "bad")
 			wantError(t, err, append(c.want, "refresh bad: not connected")...)
 			mustCall(t, s, "good", "exact")
 			_, err = s.Call(within(t, 100*time.Millisecond), upstream.Request{Server: "bad", Tool: "x"})
@@ -169,7 +169,7 @@ func TestServerThatBabbles(t *testing.T) {
 	t.Parallel()
 	bad := stdioSpec(t, &rawServer{Start: "babble"})
 	s := start(t, Options{}, good(t), bad)
-	_, err := s.Refresh(within(t, 30*time.Second), "raw")
+	_, err := s.Refresh(within(t, hangTime), "raw")
 	wantError(t, err, "the server never stops writing what nobody asked for: over 8 MiB")
 	mustCall(t, s, "good", "exact")
 	if w := s.Status()[1].Warnings; len(w) != 1 || !strings.Contains(w[0], "wrote on stdout what is no MCP: babble babble") {
@@ -201,7 +201,7 @@ func TestHugeAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, Options{}, spec(&rawServer{Version: stateless}))
 			mustCall(t, s, "raw", "exact")
-			res, err := s.Call(within(t, 30*time.Second), upstream.Request{Server: "raw", Tool: "huge", Retries: 3})
+			res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "huge", Retries: 3})
 			wantError(t, err, "call raw/huge: answer larger than 32 MiB; the call may have run")
 			if !errors.Is(err, upstream.ErrTooLarge) || !res.Sent {
 				t.Errorf("got %v, sent %v, want upstream.ErrTooLarge, true", err, res.Sent)
@@ -214,7 +214,7 @@ func TestHugeAnswer(t *testing.T) {
 	}
 	t.Run("sse", func(t *testing.T) {
 		s := start(t, Options{}, serveSSE(t, &rawServer{Version: "2024-11-05"}))
-		_, err := s.Call(within(t, 30*time.Second), upstream.Request{Server: "raw", Tool: "huge"})
+		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "huge"})
 		wantError(t, err, "answer larger than 32 MiB")
 		mustCall(t, s, "raw", "exact")
 	})
@@ -252,7 +252,7 @@ func TestExitDuringCall(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{}, good(t), stdioSpec(t, &rawServer{Version: stateless}))
 	before := string(mustCall(t, s, "raw", "pid").Raw)
-	res, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "exit", Retries: 3})
+	res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exit", Retries: 3})
 	wantError(t, err, "call raw/exit: connection lost: the server exited (exit status 7); its stderr ends: raw: about to die; the call may have run")
 	if !errors.Is(err, upstream.ErrGone) || !res.Sent {
 		t.Errorf("got %v, sent %v, want upstream.ErrGone, true", err, res.Sent)
@@ -274,13 +274,13 @@ func TestServerErrors(t *testing.T) {
 	t.Parallel()
 	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		s := start(t, Options{}, spec(&rawServer{Version: version}))
-		_, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "error", Retries: 2, Idempotent: true})
+		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "error", Retries: 2, Idempotent: true})
 		wantError(t, err, "call raw/error: no such thing")
 		var e *jsonrpc.Error
 		if !errors.As(err, &e) || e.Code != -32602 || string(e.Data) != `{"big":12345678901234567890}` {
 			t.Errorf("got %#v, want the server's error", err)
 		}
-		_, err = s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "string"})
+		_, err = s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "string"})
 		wantError(t, err, "call raw/string: the answer has no result object")
 		mustCall(t, s, "raw", "exact")
 	})
@@ -310,7 +310,7 @@ func TestLists(t *testing.T) {
 			c.raw.Version = stateless
 			got := make(chan upstream.Listing, 1)
 			s := start(t, Options{OnList: func(_ context.Context, server string, l upstream.Listing) { got <- l }}, stdioSpec(t, c.raw))
-			l, err := s.Refresh(within(t, 10*time.Second), "raw")
+			l, err := s.Refresh(within(t, hangTime), "raw")
 			if err != nil {
 				t.Fatal(err)
 			}

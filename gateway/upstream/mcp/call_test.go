@@ -23,7 +23,7 @@ func TestProgress(t *testing.T) {
 		r := &rawServer{Version: version}
 		s := start(t, Options{}, spec(r))
 		var got []string
-		_, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "progress",
+		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "progress",
 			Progress: func(p, total float64, text string) { got = append(got, fmt.Sprintf("%v/%v %s", p, total, text)) }})
 		if strings.Contains(t.Name(), "/http/json/") {
 			return // a plain JSON answer has no room for notifications
@@ -43,7 +43,7 @@ func TestCancelReachesTheServer(t *testing.T) {
 		r := &rawServer{Version: version}
 		s := start(t, Options{}, spec(r))
 		mustCall(t, s, "raw", "exact")
-		ctx, cancel := context.WithCancel(within(t, 10*time.Second))
+		ctx, cancel := context.WithCancel(within(t, hangTime))
 		req := upstream.Request{Server: "raw", Tool: "hang"}
 		if !strings.Contains(t.Name(), "/http/json/") {
 			req.Progress = func(float64, float64, string) { cancel() }
@@ -62,7 +62,7 @@ func TestCancelReachesTheServer(t *testing.T) {
 			select {
 			case params := <-r.cancels:
 				t.Logf("the server learnt it: %s", params)
-			case <-within(t, 10*time.Second).Done():
+			case <-within(t, hangTime).Done():
 				t.Error("the server did not learn of the cancel")
 			}
 			return
@@ -78,7 +78,7 @@ func TestDeadline(t *testing.T) {
 	sp := stdioSpec(t, &rawServer{Version: stateless})
 	sp.Timeout = 100 * time.Millisecond
 	s := start(t, Options{}, sp)
-	if _, err := s.Refresh(within(t, 10*time.Second), "raw"); err != nil {
+	if _, err := s.Refresh(within(t, hangTime), "raw"); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Call(context.Background(), upstream.Request{Server: "raw", Tool: "hang"})
@@ -94,7 +94,7 @@ func TestInputRequests(t *testing.T) {
 		if want := `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"m","x-unknown":1}}},"requestState":"s\u0000tate"}`; string(got.Raw) != want {
 			t.Errorf("got %s, want %s", got.Raw, want)
 		}
-		res, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "echo",
+		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "echo",
 			Elicitation:    json.RawMessage(`{"form":{},"x":12345678901234567890}`),
 			InputResponses: json.RawMessage(`{"q":{"unknown":1.0,"content":{"n":12345678901234567890}}}`),
 			RequestState:   json.RawMessage(`"s\u0000tate"`)})
@@ -127,7 +127,7 @@ func TestQueueIsBounded(t *testing.T) {
 	sp, _ := serveHTTP(t, r)
 	sp.Concurrency, sp.Queue = 1, 1
 	s := start(t, Options{}, good(t), sp)
-	ctx, cancel := context.WithCancel(within(t, 10*time.Second))
+	ctx, cancel := context.WithCancel(within(t, hangTime))
 	begun, ends := make(chan struct{}), make(chan error, 2)
 	go func() {
 		_, err := s.Call(ctx, upstream.Request{Server: "raw", Tool: "hang", Progress: func(float64, float64, string) { close(begun) }})
@@ -167,10 +167,10 @@ func TestKilledDuringCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := make(chan error, 1)
-	_, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "hang", Progress: func(float64, float64, string) {
+	_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "hang", Progress: func(float64, float64, string) {
 		go func() {
 			for range 50 {
-				if _, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "good", Tool: "exact"}); err != nil {
+				if _, err := s.Call(within(t, hangTime), upstream.Request{Server: "good", Tool: "exact"}); err != nil {
 					others <- err
 					return
 				}
@@ -205,7 +205,7 @@ func TestConnectionCutDuringCall(t *testing.T) {
 			next(t, waitFor(t, func() bool { return len(r.seen(`"name":"hang"`)) > 0 }), "call")
 			r.srv.CloseClientConnections()
 		}()
-		res, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "hang"})
+		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "hang"})
 		wantError(t, err, "call raw/hang: connection lost: ", "the call may have run")
 		if !errors.Is(err, upstream.ErrGone) || !res.Sent {
 			t.Errorf("got %v, sent %v", err, res.Sent)
@@ -221,7 +221,7 @@ func TestRepeats(t *testing.T) {
 		r := &rawServer{Version: stateless}
 		sp, _ := serveHTTP(t, r)
 		s := start(t, Options{}, sp)
-		res, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "http-503", Retries: 3})
+		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "http-503", Retries: 3})
 		wantError(t, err, "call raw/http-503: HTTP 503 Service Unavailable: as you wish")
 		if !res.Sent || calls(r) != 1 {
 			t.Errorf("sent %v, %d calls, want true, 1", res.Sent, calls(r))
@@ -231,7 +231,7 @@ func TestRepeats(t *testing.T) {
 		r := &rawServer{Version: stateless}
 		sp, _ := serveHTTP(t, r)
 		s := start(t, Options{}, sp)
-		_, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "http-503", Retries: 2, Idempotent: true})
+		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "http-503", Retries: 2, Idempotent: true})
 		wantError(t, err, "HTTP 503")
 		if calls(r) != 3 {
 			t.Errorf("got %d calls, want 3", calls(r))
@@ -240,7 +240,7 @@ func TestRepeats(t *testing.T) {
 	})
 	t.Run("restarted process", func(t *testing.T) {
 		s := start(t, Options{}, stdioSpec(t, &rawServer{Version: stateless}))
-		_, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "exit", Retries: 1, Idempotent: true})
+		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exit", Retries: 1, Idempotent: true})
 		wantError(t, err, "the server exited (exit status 7)")
 		mustCall(t, s, "raw", "exact")
 		if n := s.Status()[0].Restarts; n != 2 {
@@ -255,7 +255,7 @@ func TestRepeats(t *testing.T) {
 		r.mu.Lock()
 		r.sessions++
 		r.mu.Unlock()
-		res, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "exact"})
+		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exact"})
 		wantError(t, err, "call raw/exact: connection lost: the server no longer knows the session: HTTP 404 Not Found")
 		if res.Sent {
 			t.Error("a call to a session that is gone cannot have run")
@@ -264,7 +264,7 @@ func TestRepeats(t *testing.T) {
 		r.mu.Lock()
 		r.sessions++
 		r.mu.Unlock()
-		if _, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "exact", Retries: 1}); err != nil {
+		if _, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exact", Retries: 1}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -318,7 +318,7 @@ func TestHeaders(t *testing.T) {
 	sp, _ := serveHTTP(t, r)
 	sp.Headers = map[string]string{"Authorization": "Bearer secret"}
 	s := start(t, Options{}, sp)
-	_, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "echo", Arguments: json.RawMessage(`{"region":"eu"}`)})
+	_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "echo", Arguments: json.RawMessage(`{"region":"eu"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestHeadersStayWithTheHost(t *testing.T) {
 	sp.URL = srv.URL
 	sp.Headers = map[string]string{"X-Token": "secret"}
 	s := start(t, Options{}, sp)
-	_, err := s.Refresh(within(t, 10*time.Second), "raw")
+	_, err := s.Refresh(within(t, hangTime), "raw")
 	wantError(t, err, "the server sends its requests on to "+elsewhere.URL+": use that as url if you trust it")
 	if got := r.seen(""); len(got) > 0 {
 		t.Errorf("another host was given %s", got)
@@ -378,7 +378,7 @@ func TestEndpointOnAnotherHost(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	s := start(t, Options{}, Spec{Name: "raw", Type: "sse", URL: srv.URL})
-	_, err := s.Refresh(within(t, 10*time.Second), "raw")
+	_, err := s.Refresh(within(t, hangTime), "raw")
 	wantError(t, err, "the server sends its requests on to "+elsewhere.URL)
 	if got := r.seen(""); len(got) > 0 {
 		t.Errorf("another host was given %s", got)
@@ -390,13 +390,13 @@ func TestCredentialsRefusedDuringCall(t *testing.T) {
 	sp, _ := serveHTTP(t, &rawServer{Version: stateless})
 	s := start(t, Options{}, sp)
 	for _, status := range []string{"401", "403"} {
-		res, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "http-" + status, Retries: 3})
+		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "http-" + status, Retries: 3})
 		wantError(t, err, "credentials refused: HTTP "+status, "check the headers configured for it")
 		if !errors.Is(err, upstream.ErrUnauthorized) || res.Sent {
 			t.Errorf("got %v, sent %v", err, res.Sent)
 		}
 	}
-	res, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "http-429"})
+	res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "http-429"})
 	if err == nil || res.Sent {
 		t.Errorf("got %v, sent %v for 429", err, res.Sent)
 	}

@@ -261,7 +261,7 @@ func TestListenIsOptional(t *testing.T) {
 			if got := mustCall(t, s, "raw", "exact").Protocol; got != stateless {
 				t.Errorf("got protocol %s", got)
 			}
-			if _, err := s.Refresh(within(t, 10*time.Second), "raw"); err != nil {
+			if _, err := s.Refresh(within(t, hangTime), "raw"); err != nil {
 				t.Error(err)
 			}
 			if st := s.Status()[0]; st.Restarts != 0 || st.State != upstream.Ready {
@@ -293,7 +293,7 @@ func TestDiscoverTurnedAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &rawServer{Version: "2025-11-25"}
 			s := start(t, Options{}, odd(t, r, "server/discover", c.answer))
-			_, err := s.Refresh(within(t, 10*time.Second), "raw")
+			_, err := s.Refresh(within(t, hangTime), "raw")
 			wantError(t, err, c.want)
 			if n := len(r.seen("HEADER initialize")); n != 0 {
 				t.Errorf("initialize was sent %d times", n)
@@ -302,7 +302,7 @@ func TestDiscoverTurnedAway(t *testing.T) {
 	}
 	t.Run("no common version on stdio", func(t *testing.T) {
 		s := start(t, Options{}, stdioSpec(t, &rawServer{Version: "2027-01-01"}))
-		_, err := s.Refresh(within(t, 10*time.Second), "raw")
+		_, err := s.Refresh(within(t, hangTime), "raw")
 		wantError(t, err, "no common protocol version: the server speaks 2027-01-01")
 	})
 	for _, code := range []int{500, 503, 429} {

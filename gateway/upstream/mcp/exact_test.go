@@ -3,7 +3,6 @@ package mcp
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 )
@@ -42,7 +41,7 @@ func TestBytesSurvive(t *testing.T) {
 	t.Parallel()
 	connections(t, allEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		s := start(t, Options{}, spec(&rawServer{Version: version, Name: "raw"}))
-		l, err := s.Refresh(within(t, 10*time.Second), "raw")
+		l, err := s.Refresh(within(t, hangTime), "raw")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +56,7 @@ func TestBytesSurvive(t *testing.T) {
 		if http := version == stateless && s.Status()[0].Transport == "http"; l.ParamHeaders != http {
 			t.Errorf("arguments in headers: %v, want %v", l.ParamHeaders, http)
 		}
-		res, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "exact"})
+		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exact"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +74,7 @@ func TestArgumentsSurvive(t *testing.T) {
 	connections(t, allEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		s := start(t, Options{}, spec(&rawServer{Version: version, Name: "raw"}))
 		const want = `{"n":12345678901234567890,"f":1.10,"text":"<&>","z":null,"a":[]}`
-		res, err := s.Call(within(t, 10*time.Second), upstream.Request{
+		res, err := s.Call(within(t, hangTime), upstream.Request{
 			Server: "raw", Tool: "echo", Arguments: json.RawMessage(want),
 			Meta: map[string]any{"vendor/key": json.RawMessage(`12345678901234567890`), "progressToken": "theirs",
 				"io.modelcontextprotocol/protocolVersion": "1999-01-01", "io.modelcontextprotocol/other": 1},

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
@@ -37,11 +36,11 @@ func TestDeepNesting(t *testing.T) {
 	connections(t, fewEras, func(t *testing.T, version string, spec func(*rawServer) Spec) {
 		deep := `{"name":"deep","inputSchema":{"default":` + nested(20000) + `}}`
 		s := start(t, Options{}, spec(&rawServer{Version: version, Tools: []string{exactTools[0], deep, exactTools[1]}}))
-		l, err := s.Refresh(within(t, 10*time.Second), "raw")
+		l, err := s.Refresh(within(t, hangTime), "raw")
 		if err != nil || len(l.Tools) != 2 || len(l.Warnings) != 1 || l.Warnings[0] != "entry 2 on page 1 of tools/list is nested deeper than 1000" {
 			t.Errorf("got %d tools, warnings %.200q, error %v", len(l.Tools), l.Warnings, err)
 		}
-		_, err = s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "deep"})
+		_, err = s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "deep"})
 		wantError(t, err, "call raw/deep: the answer")
 		if errors.Is(err, upstream.ErrNotConnected) {
 			t.Error("the call waited for its deadline")
@@ -53,7 +52,7 @@ func TestDeepNesting(t *testing.T) {
 func TestUnknownResultType(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: stateless}))
-	_, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "odd type"})
+	_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "odd type"})
 	wantError(t, err, `call raw/odd type: the result is of the unknown type "deferred"`)
 	mustCall(t, s, "raw", "ask")
 }
@@ -132,10 +131,10 @@ func TestSecretsThatServersRepeat(t *testing.T) {
 	})
 	web.Name, web.Headers, web.URL = "web", map[string]string{"Authorization": "Bearer very-secret-token"}, web.URL+"/?key=very-secret-query"
 	s := start(t, o, sp, web)
-	_, leak := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "leak"})
+	_, leak := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "leak"})
 	wantError(t, leak, "bad credentials: [masked]")
 	res := mustCall(t, s, "raw", "leak result")
-	_, refused := s.Refresh(within(t, 10*time.Second), "web")
+	_, refused := s.Refresh(within(t, hangTime), "web")
 	wantError(t, refused, "bad token [masked] key [masked]")
 	next(t, waitFor(t, func() bool { return strings.Contains(log.String(), "key is [masked]") }), "line of stderr")
 	for what, text := range map[string]string{

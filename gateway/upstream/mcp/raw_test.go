@@ -461,6 +461,10 @@ func start(t testing.TB, o Options, specs ...Spec) *Set {
 	return s
 }
 
+// hangTime bounds waits that end by themselves: it is reached by what hangs,
+// and not by a machine with much else to do and the race detector on.
+const hangTime = 3 * time.Minute
+
 // within bounds one wait of a test.
 func within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()

@@ -41,5 +41,6 @@ func (t *tap) read(data []byte) (jsonrpc.Message, error) {
 		s.fail(err)
 		return errorResponse(known, err.Error()), nil
 	}
-	return &jsonrpc.Response{ID: known, Result: fields["result"]}, nil
+	// What members finds lies in data, which a reader may use for its next line.
+	return &jsonrpc.Response{ID: known, Result: bytes.Clone(fields["result"])}, nil
 }

@@ -39,8 +39,10 @@ var processRoom = newRoom(roomBytes)
 // take waits for room for the largest message: taking more as the message
 // arrives would let two messages wait for each other.
 func (r *room) take(ctx context.Context) (*share, error) {
-	if err := r.bytes.Acquire(ctx, maxMessage); err != nil {
-		return nil, err
+	if !r.bytes.TryAcquire(maxMessage) { // Acquire fails where ctx has ended, room or not
+		if err := r.bytes.Acquire(ctx, maxMessage); err != nil {
+			return nil, err
+		}
 	}
 	s := &share{room: r}
 	s.bytes.Store(maxMessage)

@@ -22,7 +22,7 @@ func TestRoomForLargeResults(t *testing.T) {
 			t.Fatal("a result in use has no part of the room")
 		}
 
-		ending, end := context.WithCancel(within(t, 30*time.Second))
+		ending, end := context.WithCancel(within(t, hangTime))
 		go func() {
 			<-waitFor(t, func() bool { return held(s.byName["raw"]) })
 			end()
@@ -36,7 +36,7 @@ func TestRoomForLargeResults(t *testing.T) {
 
 		got := make(chan error, 1)
 		go func() {
-			res, err := s.Call(within(t, 30*time.Second), upstream.Request{Server: "raw", Tool: "large"})
+			res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "large"})
 			res.Release()
 			got <- err
 		}()
@@ -76,7 +76,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 		room := newRoom(maxMessage)
 		s := start(t, Options{room: room}, spec(&rawServer{Version: version}))
 		mustCall(t, s, "raw", "exact")
-		_, err := s.Call(within(t, 30*time.Second), upstream.Request{Server: "raw", Tool: "huge"})
+		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "huge"})
 		wantError(t, err, "answer larger than 32 MiB")
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -85,7 +85,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 			cancel()
 		}
 		mustCall(t, s, "raw", "exact")
-		if err := room.bytes.Acquire(within(t, 10*time.Second), maxMessage); err != nil {
+		if err := room.bytes.Acquire(within(t, hangTime), maxMessage); err != nil {
 			t.Errorf("room was not given back: %v", err)
 		}
 	})

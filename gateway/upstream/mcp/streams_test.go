@@ -36,7 +36,7 @@ func TestStreamsThatBabble(t *testing.T) {
 				left <- struct{}{}
 			}
 			s := start(t, Options{}, good(t), odd(t, &rawServer{Version: stateless}, "tools/call", babble))
-			res, err := s.Call(within(t, 30*time.Second), upstream.Request{Server: "raw", Tool: "exact"})
+			res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exact"})
 			wantError(t, err, "call raw/exact: connection lost: the server never stops writing")
 			if !res.Sent {
 				t.Error("the call is said not to have been sent")
@@ -65,7 +65,7 @@ func TestBodiesThatStall(t *testing.T) {
 				}))
 				var err error
 				if method == "tools/list" {
-					_, err = s.Refresh(within(t, 20*time.Second), "raw")
+					_, err = s.Refresh(within(t, hangTime), "raw")
 					wantError(t, err, "not complete within 1s")
 				} else {
 					mustList(t, s)
@@ -82,7 +82,7 @@ func TestBodiesThatStall(t *testing.T) {
 
 func mustList(t *testing.T, s *Set) {
 	t.Helper()
-	if _, err := s.Refresh(within(t, 20*time.Second), "raw"); err != nil {
+	if _, err := s.Refresh(within(t, hangTime), "raw"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -21,7 +21,7 @@ func next[T any](t *testing.T, ch <-chan T, what string) T {
 	select {
 	case v := <-ch:
 		return v
-	case <-within(t, 15*time.Second).Done():
+	case <-within(t, hangTime).Done():
 		t.Fatalf("no %s", what)
 		panic("unreachable")
 	}
@@ -48,7 +48,7 @@ func TestListAgainOnChange(t *testing.T) {
 			}
 		}
 		next(t, lists, "list after a change")
-		if _, err := s.Refresh(within(t, 10*time.Second), "raw"); err != nil {
+		if _, err := s.Refresh(within(t, hangTime), "raw"); err != nil {
 			t.Error(err)
 		}
 		next(t, lists, "list on request")
@@ -85,7 +85,7 @@ func TestListenIsOpenedAgain(t *testing.T) {
 // waitFor gives a value once ok holds.
 func waitFor(t *testing.T, ok func() bool) <-chan struct{} {
 	done := make(chan struct{}, 1)
-	ctx := within(t, 15*time.Second)
+	ctx := within(t, hangTime)
 	go func() {
 		for !ok() {
 			if pause(ctx, time.Millisecond); ctx.Err() != nil {
@@ -144,7 +144,7 @@ func TestEraIsRemembered(t *testing.T) {
 		r.mu.Lock()
 		r.sessions++
 		r.mu.Unlock()
-		if _, err := s.Call(within(t, 10*time.Second), upstream.Request{Server: "raw", Tool: "exact", Retries: 1}); err != nil {
+		if _, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exact", Retries: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
