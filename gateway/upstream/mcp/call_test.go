@@ -278,6 +278,9 @@ func TestRepeats(t *testing.T) {
 		if _, err := s.Call(within(t, 3*time.Second), upstream.Request{Server: "raw", Tool: "exact"}); err == nil {
 			t.Error("a call to nobody succeeded")
 		}
+		<-waitFor(t, func() bool {
+			return slices.ContainsFunc(s.Status(), func(st upstream.Status) bool { return strings.Contains(st.Error, "connection refused") })
+		})
 		res, err := s.Call(within(t, time.Second), upstream.Request{Server: "raw", Tool: "exact", Retries: 10})
 		wantError(t, err, "call raw/exact: ", "connection refused")
 		if res.Sent {
