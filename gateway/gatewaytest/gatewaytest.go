@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/index"
@@ -85,3 +86,37 @@ func (f Caller) Call(ctx context.Context, r upstream.Request) (upstream.Result, 
 var Done = Caller(func(context.Context, upstream.Request) (upstream.Result, error) {
 	return upstream.Result{Raw: json.RawMessage(`{"content":[{"type":"text","text":"done"}]}`), Protocol: gateway.StatelessEra, Sent: true}, nil
 })
+
+// An Answerer answers meta-tools.
+type Answerer interface {
+	Call(ctx context.Context, tool string, args json.RawMessage) *surface.Answer
+}
+
+// Ask calls a meta-tool and decodes its object.
+func Ask(t testing.TB, c Answerer, tool, args string) map[string]any {
+	t.Helper()
+	a := c.Call(t.Context(), tool, json.RawMessage(args))
+	if a.IsError {
+		t.Fatalf("%s %s: %s", tool, args, a.JSON)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(a.JSON, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Fail calls a meta-tool that must answer with an error, and returns its
+// object.
+func Fail(t testing.TB, c Answerer, tool, args string) (msg, hint string) {
+	t.Helper()
+	a := c.Call(t.Context(), tool, json.RawMessage(args))
+	var out struct{ Error, Hint string }
+	if err := json.Unmarshal(a.JSON, &out); err != nil {
+		t.Fatalf("%s: %v", a.JSON, err)
+	}
+	if !a.IsError || out.Error == "" {
+		t.Fatalf("%s %s gave %s, want an error", tool, args, a.JSON)
+	}
+	return out.Error, out.Hint
+}

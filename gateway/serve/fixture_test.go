@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/tooldex/tooldex/gateway"
@@ -41,31 +40,4 @@ func over(t testing.TB, ix *index.Index, o Options) *Server {
 	return s
 }
 
-// ask calls a meta-tool and decodes its object.
-func ask(t testing.TB, g *Server, tool, args string) map[string]any {
-	t.Helper()
-	a := g.Call(t.Context(), tool, json.RawMessage(args))
-	if a.IsError {
-		t.Fatalf("%s %s: %s", tool, args, a.JSON)
-	}
-	var out map[string]any
-	if err := json.Unmarshal(a.JSON, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// fail calls a meta-tool that must answer with an error, and returns its
-// object.
-func fail(t testing.TB, g *Server, tool, args string) (msg, hint string) {
-	t.Helper()
-	a := g.Call(t.Context(), tool, json.RawMessage(args))
-	var out struct{ Error, Hint string }
-	if err := json.Unmarshal(a.JSON, &out); err != nil {
-		t.Fatalf("%s: %v", a.JSON, err)
-	}
-	if !a.IsError || out.Error == "" {
-		t.Fatalf("%s %s gave %s, want an error", tool, args, a.JSON)
-	}
-	return out.Error, out.Hint
-}
+var ask, fail = gatewaytest.Ask, gatewaytest.Fail

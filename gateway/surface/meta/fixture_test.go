@@ -47,34 +47,7 @@ func (f *fixture) Call(ctx context.Context, tool string, args json.RawMessage) *
 	return f.surface.Answer(ctx, surface.Call{Tool: tool, Arguments: args, View: f.view, Protocol: gateway.StatelessEra})
 }
 
-// ask calls a meta-tool and decodes its object.
-func ask(t testing.TB, g *fixture, tool, args string) map[string]any {
-	t.Helper()
-	a := g.Call(t.Context(), tool, json.RawMessage(args))
-	if a.IsError {
-		t.Fatalf("%s %s: %s", tool, args, a.JSON)
-	}
-	var out map[string]any
-	if err := json.Unmarshal(a.JSON, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// fail calls a meta-tool that must answer with an error, and returns its
-// object.
-func fail(t testing.TB, g *fixture, tool, args string) (msg, hint string) {
-	t.Helper()
-	a := g.Call(t.Context(), tool, json.RawMessage(args))
-	var out struct{ Error, Hint string }
-	if err := json.Unmarshal(a.JSON, &out); err != nil {
-		t.Fatalf("%s: %v", a.JSON, err)
-	}
-	if !a.IsError || out.Error == "" {
-		t.Fatalf("%s %s gave %s, want an error", tool, args, a.JSON)
-	}
-	return out.Error, out.Hint
-}
+var ask, fail = gatewaytest.Ask, gatewaytest.Fail
 
 // names are the qualified names of an answer's tools.
 func names(answer map[string]any) []string {
