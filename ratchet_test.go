@@ -23,9 +23,8 @@ const (
 // so that the lists only get shorter.
 var (
 	tooManyMethods = names{
-		"cmd/tooldex.cli":   "commands print through the one value that knows the streams",
-		"index.Index":       "the catalog and the facade in one type",
-		"index/store.Store": "one type for every bucket",
+		"cmd/tooldex.cli": "commands print through the one value that knows the streams",
+		"index.Index":     "the catalog and the facade in one type",
 	}
 	tooMuchCode = names{
 		"cmd/tooldex":          "the engine and the choice of an embedder belong into internal/app",

@@ -3,9 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -13,6 +10,9 @@ import (
 
 	"go.etcd.io/bbolt"
 )
+
+// A catalog is the servers and their tools.
+type catalog struct{ *database }
 
 // A Key names one stored server: a server name at one connection.
 type Key [16]byte
@@ -32,16 +32,6 @@ func ParseID(s string) (id ID) {
 		return ID{}
 	}
 	return id
-}
-
-// Key is the key of the server name at the connection that source describes.
-// It is a keyed hash, so that the store never holds what source says.
-func (s *Store) Key(name, source string) Key {
-	s.mu.Lock()
-	mac := hmac.New(sha256.New, s.key)
-	s.mu.Unlock()
-	fmt.Fprintf(mac, "server\x00%s\x00%s", name, source)
-	return Key(mac.Sum(nil)[:16])
 }
 
 // A Server is what is stored of one server beside its tools.
@@ -74,7 +64,7 @@ type Counters struct {
 }
 
 // Counters reads them, trying for the lock once: a poller comes back anyway.
-func (s *Store) Counters(ctx context.Context) (Counters, error) {
+func (s catalog) Counters(ctx context.Context) (Counters, error) {
 	var c Counters
 	err := s.view(ctx, 0, func(tx *bbolt.Tx) error {
 		c = counters(tx)
@@ -102,7 +92,7 @@ func bump(meta bucket, name string) error {
 }
 
 // Servers returns the record of every stored server, in no order.
-func (s *Store) Servers(ctx context.Context) ([]Server, Counters, error) {
+func (s catalog) Servers(ctx context.Context) ([]Server, Counters, error) {
 	var all []Server
 	var c Counters
 	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
@@ -157,7 +147,7 @@ func (e *Entry) unframe(p []byte) (head []byte, ok bool) {
 
 // Raw returns the stored object of a tool, nil if there is none. One that is
 // damaged is an error that wraps ErrDamaged.
-func (s *Store) Raw(ctx context.Context, server Key, id ID) ([]byte, error) {
+func (s catalog) Raw(ctx context.Context, server Key, id ID) ([]byte, error) {
 	var raw []byte
 	damaged := false
 	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
@@ -173,7 +163,7 @@ func (s *Store) Raw(ctx context.Context, server Key, id ID) ([]byte, error) {
 
 // FirstSeen returns when those of ids that are known were first seen, also of
 // tools that are gone.
-func (s *Store) FirstSeen(ctx context.Context, server Key, ids []ID) (map[ID]time.Time, error) {
+func (s catalog) FirstSeen(ctx context.Context, server Key, ids []ID) (map[ID]time.Time, error) {
 	seen := make(map[ID]time.Time)
 	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
 		tools := in(tx, "tools")
@@ -190,7 +180,7 @@ func (s *Store) FirstSeen(ctx context.Context, server Key, ids []ID) (map[ID]tim
 // Touch records that a configuration names the servers, and when they were
 // last confirmed, without changing the generation. A server that is not
 // stored is passed over.
-func (s *Store) Touch(ctx context.Context, now time.Time, listed map[Key]time.Time) error {
+func (s catalog) Touch(ctx context.Context, now time.Time, listed map[Key]time.Time) error {
 	return s.update(ctx, func(tx *bbolt.Tx) error {
 		b := in(tx, "servers")
 		for key, t := range listed {
@@ -212,7 +202,7 @@ func (s *Store) Touch(ctx context.Context, now time.Time, listed map[Key]time.Ti
 }
 
 // Drop forgets the servers and everything stored under them.
-func (s *Store) Drop(ctx context.Context, keys []Key) error {
+func (s catalog) Drop(ctx context.Context, keys []Key) error {
 	return s.update(ctx, func(tx *bbolt.Tx) error {
 		for _, k := range keys {
 			if err := dropServer(tx, k); err != nil {
@@ -253,39 +243,6 @@ func idOf(k []byte) (id ID) {
 	return id
 }
 
-// Metrics count one tool's executions.
-type Metrics struct {
-	Total, Failed int64
-	Time          time.Duration // summed
-	Last          time.Time
-}
-
-// Add adds what was counted elsewhere.
-func (m *Metrics) Add(d Metrics) {
-	m.Total += d.Total
-	m.Failed += d.Failed
-	m.Time += d.Time
-	if d.Last.After(m.Last) {
-		m.Last = d.Last
-	}
-}
-
-func (m Metrics) encode() []byte {
-	p := make([]byte, 0, 32)
-	for _, n := range []int64{m.Total, m.Failed, int64(m.Time), Stamp(m.Last)} {
-		p = binary.LittleEndian.AppendUint64(p, uint64(n))
-	}
-	return p
-}
-
-func decodeMetrics(p []byte) (m Metrics, ok bool) {
-	if len(p) != 32 {
-		return m, false
-	}
-	at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(p[8*i:])) }
-	return Metrics{Total: at(0), Failed: at(1), Time: time.Duration(at(2)), Last: Unstamp(at(3))}, true
-}
-
 // A Ref names one tool of one server.
 type Ref struct {
 	Server Key
@@ -293,42 +250,3 @@ type Ref struct {
 }
 
 func (r Ref) key() []byte { return append(r.Server[:len(r.Server):len(r.Server)], r.ID[:]...) }
-
-// AddMetrics adds deltas to what is stored.
-func (s *Store) AddMetrics(ctx context.Context, deltas map[Ref]Metrics) error {
-	return s.update(ctx, func(tx *bbolt.Tx) error {
-		b := in(tx, "metrics")
-		for ref, d := range deltas {
-			p, whole := b.get(ref.key())
-			m, ok := decodeMetrics(p)
-			if !whole || p != nil && !ok {
-				s.note("store %s: the metrics of tool %x were damaged and start anew", s.path, ref.ID)
-			}
-			m.Add(d)
-			if err := b.put(ref.key(), m.encode()); err != nil {
-				return err
-			}
-		}
-		return bump(in(tx, "meta"), "recorded")
-	})
-}
-
-// Metrics reads the metrics of the servers' tools.
-func (s *Store) Metrics(ctx context.Context, servers []Key) (map[Ref]Metrics, error) {
-	all := make(map[Ref]Metrics)
-	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
-		for _, server := range servers {
-			in(tx, "metrics").each(server[:], func(k, p []byte, whole bool) bool {
-				m, ok := decodeMetrics(p)
-				if whole && ok {
-					all[Ref{server, idOf(k)}] = m
-				} else {
-					s.note("store %s: the metrics of tool %x are damaged and start anew", s.path, idOf(k))
-				}
-				return true
-			})
-		}
-		return nil
-	})
-	return all, err
-}

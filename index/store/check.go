@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"go.etcd.io/bbolt"
 )
@@ -18,14 +17,13 @@ import (
 // bbolt's own pages carry no checksum. Nearly all damage to them is found and
 // told, but some ends the process: call Check in a child process.
 func Check(dir string) ([]string, error) {
-	s := &Store{dir: dir, path: filepath.Join(dir, "store.db"), writer: make(chan struct{}, 1)}
-	s.o = Options{ReadOnly: true, ReadWait: defaultReadWait, format: Format}
+	d := newDatabase(dir, Options{ReadOnly: true, ReadWait: defaultReadWait, format: Format})
 	var found []string
-	err := s.session(context.Background(), s.o.ReadWait, true, func(db *bbolt.DB) error {
+	err := d.session(context.Background(), d.o.ReadWait, true, func(db *bbolt.DB) error {
 		return db.View(func(tx *bbolt.Tx) error {
 			// bbolt checks its pages in a goroutine of its own, where a
 			// fault ends the process: what can be read must be read first.
-			if err := s.readAll(tx); err != nil {
+			if err := d.readAll(tx); err != nil {
 				return err
 			}
 			found = append(checkPages(tx), checkValues(tx)...)
@@ -44,13 +42,13 @@ func Check(dir string) ([]string, error) {
 // MoveAside moves the store of dir to store.damaged-N and returns that name.
 // The next Open makes an empty one.
 func MoveAside(dir string) (string, error) {
-	s := &Store{dir: dir, path: filepath.Join(dir, "store.db"), o: Options{WriteWait: defaultWriteWait}}
-	unlock, err := s.lock(context.Background())
+	d := newDatabase(dir, Options{WriteWait: defaultWriteWait})
+	unlock, err := d.lock(context.Background())
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	return s.moveAside()
+	return d.moveAside()
 }
 
 func checkPages(tx *bbolt.Tx) (found []string) {

@@ -28,7 +28,7 @@ type Loaded struct {
 // one transaction left it, with the Raw of those tools whose Sum needs it
 // chooses (nil: none). Heads are slices of a few large buffers. Damaged values
 // are left out and noted.
-func (s *Store) Load(ctx context.Context, want func(Server) bool, needs func(sum [16]byte) bool) ([]Loaded, Counters, error) {
+func (s catalog) Load(ctx context.Context, want func(Server) bool, needs func(sum [16]byte) bool) ([]Loaded, Counters, error) {
 	all, c, err := s.Servers(ctx)
 	if err != nil {
 		return nil, c, err
@@ -39,7 +39,7 @@ func (s *Store) Load(ctx context.Context, want func(Server) bool, needs func(sum
 			out = append(out, Loaded{Server: sv})
 		}
 	}
-	l := loader{store: s, servers: out, needs: needs}
+	l := loader{servers: out, needs: needs}
 	for l.at < len(l.servers) {
 		err := s.view(ctx, s.o.ReadWait, l.step)
 		if errors.Is(err, errChanged) {
@@ -54,7 +54,7 @@ func (s *Store) Load(ctx context.Context, want func(Server) bool, needs func(sum
 	return l.servers, c, nil
 }
 
-func (s *Store) noteDamage(servers []Loaded) {
+func (s catalog) noteDamage(servers []Loaded) {
 	for _, sv := range servers {
 		if sv.Damaged {
 			s.note("store %s: the record of a server is damaged; it is written again when the server is listed", s.path)
@@ -71,7 +71,6 @@ func (s *Store) noteDamage(servers []Loaded) {
 // A loader reads servers one after the other in transactions of bounded
 // length.
 type loader struct {
-	store   *Store
 	servers []Loaded
 	needs   func(sum [16]byte) bool
 	at      int // server being read

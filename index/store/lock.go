@@ -27,10 +27,10 @@ func TryLock(dir, name string) (unlock func(), err error) {
 }
 
 // lock waits for the lock that guards the store's file itself.
-func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
-	deadline := time.Now().Add(s.o.WriteWait)
+func (f *folder) lock(ctx context.Context) (unlock func(), err error) {
+	deadline := time.Now().Add(f.o.WriteWait)
 	for {
-		unlock, err := TryLock(s.dir, "store.lock")
+		unlock, err := TryLock(f.dir, "store.lock")
 		if err != nil || unlock != nil {
 			return unlock, err
 		}

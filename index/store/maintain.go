@@ -2,20 +2,10 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"time"
 
 	"go.etcd.io/bbolt"
-
-	"github.com/tooldex/tooldex/index/atomicfile"
 )
-
-// compactFrom is the size from which a file is worth writing anew.
-const compactFrom = 8 << 20
 
 // How long what nobody uses is kept.
 const (
@@ -109,63 +99,98 @@ func (s *Store) redate(ctx context.Context, now time.Time, d duties) error {
 	})
 }
 
-// Compact writes the file anew, without its free pages, when more than half
-// of it is free, and says whether it did. Readers of this process go on
-// meanwhile, others wait. It does nothing while others use the file.
-func (s *Store) Compact(ctx context.Context) (done bool, err error) {
-	if s.o.ReadOnly || runtime.GOOS == "windows" { // where an open file cannot be replaced
-		return false, nil
-	}
-	select {
-	case s.writer <- struct{}{}:
-		defer func() { <-s.writer }()
-	case <-ctx.Done():
-		return false, s.wrap("compact", ctx.Err())
-	}
-	err = s.session(ctx, 0, false, func(db *bbolt.DB) error {
-		sparse, err := s.sparse(db)
-		if err != nil || !sparse {
-			return err
+// Collect deletes the vectors that no stored tool needs, once they are more
+// than the others and spare together, and likewise the first-seen dates of
+// tools that are gone. It returns how many of both went.
+func (s *Store) Collect(ctx context.Context, spare int) (int, error) {
+	vectors, dates := false, false
+	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
+		needed, unneeded := countVectors(tx)
+		vectors = unneeded > needed+spare
+		present, gone := countDates(in(tx, "tools"))
+		dates = gone > present+spare
+		return nil
+	})
+	sum := 0
+	for _, sweep := range []struct {
+		due    bool
+		bucket string
+		prefix string
+		drops  func(tx *bbolt.Tx) func(key []byte) bool
+	}{
+		{vectors, "vectors", "", unneededVectors},
+		{dates, "tools", "f", goneTools},
+	} {
+		for n := most; sweep.due && n == most && err == nil; sum += n {
+			err = s.update(ctx, func(tx *bbolt.Tx) (err error) {
+				n, err = in(tx, sweep.bucket).deleteSome([]byte(sweep.prefix), sweep.drops(tx), most)
+				return err
+			})
 		}
-		done = true
-		return s.rewrite(db)
-	})
-	if errors.Is(err, ErrBusy) || errors.Is(err, os.ErrNotExist) {
-		return false, nil
 	}
-	return done && err == nil, s.wrap("compact", err)
+	return sum, err
 }
 
-// sparse says whether the file is worth compacting.
-func (s *Store) sparse(db *bbolt.DB) (yes bool, err error) {
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return false, err
-	}
-	err = db.View(func(tx *bbolt.Tx) error {
-		used := tx.Size() - int64(db.Stats().FreePageN)*int64(db.Info().PageSize)
-		yes = info.Size() >= compactFrom && 2*used < info.Size()
-		return s.admit(tx)
-	})
-	return yes, err
+// most is how many values one transaction deletes, so that others have their
+// turn.
+const most = 4096
+
+func unneededVectors(tx *bbolt.Tx) func(key []byte) bool {
+	texts := neededTexts(tx)
+	return func(k []byte) bool { return !texts[textOf(k)] }
 }
 
-// rewrite puts a copy of the open file in its place. Whoever waits for the
-// lock of the old one finds out that it was replaced.
-func (s *Store) rewrite(db *bbolt.DB) error {
-	temp := filepath.Join(s.dir, fmt.Sprintf("store.new-%d-compact", os.Getpid()))
-	defer os.Remove(temp) // gone after the rename
-	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+func goneTools(tx *bbolt.Tx) func(key []byte) bool {
+	tools := in(tx, "tools")
+	return func(k []byte) bool {
+		v, _ := tools.get(append([]byte{'h'}, k[1:]...))
+		return v == nil
 	}
-	copied, err := bbolt.Open(temp, 0o600, nil)
-	if err != nil {
-		return err
+}
+
+func countDates(tools bucket) (present, gone int) {
+	keys := func(prefix string) (n int) {
+		c := tools.Cursor()
+		for k, _ := c.Seek([]byte(prefix)); hasPrefix(k, []byte(prefix)); k, _ = c.Next() {
+			n++
+		}
+		return n
 	}
-	const transaction = 1 << 20 // bytes, of which memory holds several copies
-	copied.AllocSize = allocSize
-	if err := errors.Join(bbolt.Compact(copied, db, transaction), copied.Close()); err != nil {
-		return err
+	present = keys("h")
+	return present, max(0, keys("f")-present)
+}
+
+func countVectors(tx *bbolt.Tx) (needed, unneeded int) {
+	texts := neededTexts(tx)
+	c := tx.Bucket([]byte("vectors")).Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		if texts[textOf(k)] {
+			needed++
+		} else {
+			unneeded++
+		}
 	}
-	return atomicfile.Rename(temp, s.path)
+	return needed, unneeded
+}
+
+// neededTexts are the texts that the stored tools name.
+func neededTexts(tx *bbolt.Tx) map[[32]byte]bool {
+	texts := make(map[[32]byte]bool)
+	in(tx, "tools").each([]byte("h"), func(_, p []byte, _ bool) bool {
+		var e Entry
+		if _, ok := e.unframe(p); ok {
+			for _, t := range e.Texts {
+				texts[t] = true
+			}
+		}
+		return true
+	})
+	return texts
+}
+
+func textOf(k []byte) (t [32]byte) {
+	if len(k) == len(Space{})+len(t) {
+		copy(t[:], k[len(Space{}):])
+	}
+	return t
 }

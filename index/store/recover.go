@@ -15,15 +15,15 @@ import (
 // mend runs a transaction that may meet damage. The first time the whole file
 // is read, and replaced if that fails too; if the transaction still fails,
 // the file is replaced whatever reading it says.
-func (s *Store) mend(ctx context.Context, transaction func() error) error {
-	suspect, _ := os.Stat(s.path) // without it nothing is the same file
+func (d *database) mend(ctx context.Context, transaction func() error) error {
+	suspect, _ := os.Stat(d.path) // without it nothing is the same file
 	err := transaction()
-	for _, probe := range []func(context.Context) error{s.walk, s.condemn(suspect)} {
+	for _, probe := range []func(context.Context) error{d.walk, d.condemn(suspect)} {
 		missing := errors.Is(err, os.ErrNotExist) || errors.Is(err, errOlder)
-		if s.o.ReadOnly || !missing && !errors.Is(err, ErrDamaged) {
+		if d.o.ReadOnly || !missing && !errors.Is(err, ErrDamaged) {
 			return err
 		}
-		if err := s.prepareFile(ctx, probe); err != nil {
+		if err := d.prepareFile(ctx, probe); err != nil {
 			return err
 		}
 		err = transaction()
@@ -32,30 +32,30 @@ func (s *Store) mend(ctx context.Context, transaction func() error) error {
 }
 
 // condemn finds the file damaged while it is the suspect.
-func (s *Store) condemn(suspect os.FileInfo) func(context.Context) error {
+func (d *database) condemn(suspect os.FileInfo) func(context.Context) error {
 	return func(ctx context.Context) error {
-		now, err := os.Stat(s.path)
+		now, err := os.Stat(d.path)
 		if err != nil {
 			return err
 		}
 		if suspect != nil && os.SameFile(now, suspect) {
 			return ErrDamaged
 		}
-		return s.probe(ctx)
+		return d.probe(ctx)
 	}
 }
 
 // walk reads every key and value and, where it may, writes one, so that it
 // meets whatever made another transaction fail.
-func (s *Store) walk(ctx context.Context) error {
+func (d *database) walk(ctx context.Context) error {
 	every := func(tx *bbolt.Tx) error {
-		if err := s.readAll(tx); err != nil || !tx.Writable() {
+		if err := d.readAll(tx); err != nil || !tx.Writable() {
 			return err
 		}
 		return bump(in(tx, "meta"), "recorded")
 	}
-	return s.session(ctx, s.o.WriteWait, s.o.ReadOnly, func(db *bbolt.DB) error {
-		if s.o.ReadOnly {
+	return d.session(ctx, d.o.WriteWait, d.o.ReadOnly, func(db *bbolt.DB) error {
+		if d.o.ReadOnly {
 			return db.View(every)
 		}
 		return db.Update(every)
@@ -63,8 +63,8 @@ func (s *Store) walk(ctx context.Context) error {
 }
 
 // readAll reads every key and value.
-func (s *Store) readAll(tx *bbolt.Tx) error {
-	if err := s.admit(tx); err != nil {
+func (d *database) readAll(tx *bbolt.Tx) error {
+	if err := d.admit(tx); err != nil {
 		return err
 	}
 	for _, name := range buckets {
@@ -96,33 +96,33 @@ var errDisorder = fmt.Errorf("%w: keys are out of order", ErrDamaged)
 
 // replaceDamaged moves the file aside and makes another one of what can still
 // be read of it and proves sound.
-func (s *Store) replaceDamaged(cause error) error {
-	aside, err := s.moveAside()
+func (d *database) replaceDamaged(cause error) error {
+	aside, err := d.moveAside()
 	if err != nil {
 		return err
 	}
-	if err := s.create(); err != nil {
+	if err := d.create(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.made = 0 // it has a past
-	s.mu.Unlock()
-	old := &Store{dir: s.dir, path: aside, o: s.o}
+	d.making.Lock()
+	d.made = 0 // it has a past
+	d.making.Unlock()
+	old := file{path: aside}
 	saved := old.salvage()
-	err = s.try(false, func(db *bbolt.DB) error { return db.Update(saved.restore) })
-	s.note("store %s could not be read (%v) and was moved to %s; %d of its values could be saved; the other execution metrics and first-seen dates are lost, tools come back as their servers are listed",
-		s.path, cause, aside, saved.len())
+	err = d.try(false, func(db *bbolt.DB) error { return db.Update(saved.restore) })
+	d.note("store %s could not be read (%v) and was moved to %s; %d of its values could be saved; the other execution metrics and first-seen dates are lost, tools come back as their servers are listed",
+		d.path, cause, aside, saved.len())
 	return err
 }
 
 // moveAside keeps the damaged file under the first free name.
-func (s *Store) moveAside() (string, error) {
+func (d *database) moveAside() (string, error) {
 	for n := 1; ; n++ {
-		aside := filepath.Join(s.dir, fmt.Sprintf("store.damaged-%d", n))
+		aside := filepath.Join(d.dir, fmt.Sprintf("store.damaged-%d", n))
 		if _, err := os.Lstat(aside); err == nil {
 			continue
 		}
-		if err := os.Rename(s.path, aside); err != nil {
+		if err := os.Rename(d.path, aside); err != nil {
 			return "", fmt.Errorf("move the damaged file aside: %w", err)
 		}
 		return aside, nil
@@ -140,14 +140,14 @@ func (v saved) len() (n int) {
 }
 
 // salvage reads bucket by bucket, each until the damage stops it.
-func (s *Store) salvage() saved {
+func (f *file) salvage() saved {
 	all := make(saved)
 	for _, name := range buckets {
 		found := make(map[string][]byte)
 		all[name] = found
 		// An error only says where the damage is; what was found before it
 		// is kept.
-		_ = s.try(true, func(db *bbolt.DB) error {
+		_ = f.try(true, func(db *bbolt.DB) error {
 			return db.View(func(tx *bbolt.Tx) error {
 				in(tx, name).each(nil, func(k, p []byte, whole bool) bool {
 					if whole && (name == "meta" && hasPrefix(k, []byte("space/")) || name != "meta" && sound(name, k, p)) {

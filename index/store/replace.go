@@ -37,7 +37,7 @@ type Change struct {
 // A change of up to 4 MB is one transaction. A larger one is written in
 // pieces, between which other processes read and write: first what is put,
 // then what is gone, and until the last one the server's record is Partial.
-func (s *Store) Replace(ctx context.Context, changes ...Change) (now Counters, missing []Ref, err error) {
+func (s catalog) Replace(ctx context.Context, changes ...Change) (now Counters, missing []Ref, err error) {
 	r := replacement{changes: changes}
 	for {
 		var next replacement

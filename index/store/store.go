@@ -49,16 +49,10 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"sync"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
 // Format is the version of the file that this package writes.
@@ -100,15 +94,10 @@ type Options struct {
 // A Store is the store of one state folder. Its methods are safe for
 // concurrent use.
 type Store struct {
-	dir, path string
-	o         Options
-	writer    chan struct{} // held by the one writer of this process
-
-	mu    sync.Mutex // guards the fields below
-	key   []byte     // of the folder, keys the servers
-	made  uint64     // id of the file that this process made last
-	lent  *handle    // of the writer of this process, while it has the file open
-	notes []string   // what was lost or left undone, for people
+	*database
+	catalog
+	vectors
+	executions
 }
 
 // Open prepares the store of the state folder dir: it creates or upgrades the
@@ -128,7 +117,8 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.upgrades == nil {
 		o.upgrades = upgrades
 	}
-	s := &Store{dir: dir, path: filepath.Join(dir, "store.db"), o: o, writer: make(chan struct{}, 1)}
+	d := newDatabase(dir, o)
+	s := &Store{d, catalog{d}, vectors{d}, executions{d}}
 	if err := s.prepareFolder(); err != nil {
 		return nil, err
 	}
@@ -148,51 +138,6 @@ func Open(dir string, o Options) (*Store, error) {
 // Path is the store's file.
 func (s *Store) Path() string { return s.path }
 
-// Notes say what was lost and what is damaged, one sentence each, oldest first.
-func (s *Store) Notes() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.notes...)
-}
-
-func (s *Store) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range s.notes {
-		if n == text {
-			return
-		}
-	}
-	s.notes = append(s.notes, text)
-}
-
-// prepareFolder creates the folder and its key, or settles for reading.
-func (s *Store) prepareFolder() error {
-	if info, err := os.Stat(s.dir); err == nil && !info.IsDir() {
-		return fmt.Errorf("open state folder %s: it is a file; name a folder", s.dir)
-	}
-	if !s.o.ReadOnly {
-		if err := os.MkdirAll(s.dir, 0o700); err != nil {
-			return fmt.Errorf("create state folder: %w; choose a folder that can be written", err)
-		}
-		s.o.ReadOnly = !writable(s.dir)
-	}
-	return s.takeKey()
-}
-
-// takeKey reads the folder's key.
-func (s *Store) takeKey() error {
-	key, err := s.folderKey()
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.key = key
-	return nil
-}
-
 // Renew makes the folder, its key and the file anew where they are missing,
 // and takes over what another process has made of them since. Keys of servers
 // may be others then.
@@ -207,119 +152,4 @@ func (s *Store) Renew(ctx context.Context) error {
 		return err
 	}
 	return s.prepareFile(ctx, s.probe)
-}
-
-// Made says whether this process made the file with this id.
-func (s *Store) Made(file uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.made == file
-}
-
-// writable says whether files can be made in dir.
-func writable(dir string) bool {
-	f, err := os.CreateTemp(dir, ".probe-*")
-	if err != nil {
-		return false
-	}
-	_ = f.Close() // nothing was written to it
-	return os.Remove(f.Name()) == nil
-}
-
-// view runs fn in a read transaction, waiting for the lock up to wait. A
-// store that does not exist yet has no transaction to give: fn is not called.
-// One that turns out to be damaged is moved aside, and fn reads an empty one.
-func (s *Store) view(ctx context.Context, wait time.Duration, fn func(tx *bbolt.Tx) error) error {
-	read := func(db *bbolt.DB) error {
-		return db.View(func(tx *bbolt.Tx) error {
-			if err := s.admit(tx); err != nil {
-				return err
-			}
-			return fn(tx)
-		})
-	}
-	err := s.session(ctx, wait, true, read)
-	if errors.Is(err, ErrDamaged) {
-		err = s.mend(ctx, func() error { return s.session(ctx, s.o.ReadWait, true, read) })
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return s.wrap("read", err)
-}
-
-// update runs fn in a write transaction, waiting for the lock as long as the
-// options allow. A file that turns out to be missing or damaged is made anew.
-func (s *Store) update(ctx context.Context, fn func(tx *bbolt.Tx) error) error {
-	if s.o.ReadOnly {
-		return s.wrap("write", ErrReadOnly)
-	}
-	select {
-	case s.writer <- struct{}{}:
-		defer func() { <-s.writer }()
-	case <-ctx.Done():
-		return s.wrap("write", ctx.Err())
-	}
-	write := func(db *bbolt.DB) error {
-		return db.Update(func(tx *bbolt.Tx) error {
-			if err := s.admit(tx); err != nil {
-				return err
-			}
-			return errors.Join(s.heal(in(tx, "meta")), fn(tx))
-		})
-	}
-	err := s.mend(ctx, func() error { return s.session(ctx, s.o.WriteWait, false, write) })
-	return s.wrap("write", err)
-}
-
-func (s *Store) wrap(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s store %s: %w", op, s.path, err)
-}
-
-// heal writes those records of meta again that are missing or damaged.
-func (s *Store) heal(meta bucket) error {
-	if _, found := meta.uint32("format"); !found {
-		if err := meta.put([]byte("format"), binary.LittleEndian.AppendUint32(nil, s.o.format)); err != nil {
-			return err
-		}
-	}
-	if _, found := meta.uint64("id"); !found {
-		if err := meta.putUint64("id", rand.Uint64()); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"generation", "recorded"} {
-		if _, found := meta.uint64(name); !found {
-			if err := bump(meta, name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// admit refuses a file of another format, but for an older one that is only
-// read, which holds what this one does and more. A format that cannot be read
-// counts as ours: every other value proves itself, and refusing would lose
-// them all.
-func (s *Store) admit(tx *bbolt.Tx) error {
-	f, found := in(tx, "meta").uint32("format") // a missing bucket reads as empty
-	switch {
-	case found && f > s.o.format:
-		return fmt.Errorf("%w: it has format %d, this one knows %d; update tooldex", ErrNewer, f, s.o.format)
-	case found && f < s.o.format && !s.o.ReadOnly:
-		return errOlder
-	}
-	for _, name := range buckets {
-		if tx.Bucket([]byte(name)) == nil {
-			return fmt.Errorf("%w: bucket %s is missing", ErrDamaged, name)
-		}
-	}
-	if !found {
-		s.note("store %s: the format's record is damaged, %d is assumed", s.path, s.o.format)
-	}
-	return nil
 }

@@ -36,25 +36,25 @@ func dropTerms(tx *bbolt.Tx) error {
 
 // upgrade keeps the file as store.vN.bak and brings it to this package's
 // format in one transaction. The caller holds store.lock.
-func (s *Store) upgrade(ctx context.Context) error {
-	return s.session(ctx, s.o.WriteWait, false, func(db *bbolt.DB) error {
+func (d *database) upgrade(ctx context.Context) error {
+	return d.session(ctx, d.o.WriteWait, false, func(db *bbolt.DB) error {
 		var from uint32
 		err := db.View(func(tx *bbolt.Tx) error {
 			from, _ = in(tx, "meta").uint32("format")
-			if from >= s.o.format {
+			if from >= d.o.format {
 				return nil
 			}
-			return s.backup(tx, from)
+			return d.backup(tx, from)
 		})
-		if err != nil || from >= s.o.format {
+		if err != nil || from >= d.o.format {
 			return err
 		}
-		return db.Update(func(tx *bbolt.Tx) error { return s.upgradeFrom(tx, from) })
+		return db.Update(func(tx *bbolt.Tx) error { return d.upgradeFrom(tx, from) })
 	})
 }
 
-func (s *Store) backup(tx *bbolt.Tx, from uint32) error {
-	path := filepath.Join(s.dir, fmt.Sprintf("store.v%d.bak", from))
+func (d *database) backup(tx *bbolt.Tx, from uint32) error {
+	path := filepath.Join(d.dir, fmt.Sprintf("store.v%d.bak", from))
 	err := atomicfile.Write(path, func(w io.Writer) error {
 		_, err := tx.WriteTo(w)
 		return err
@@ -65,9 +65,9 @@ func (s *Store) backup(tx *bbolt.Tx, from uint32) error {
 	return nil
 }
 
-func (s *Store) upgradeFrom(tx *bbolt.Tx, from uint32) error {
-	for f := from; f < s.o.format; f++ {
-		step, ok := s.o.upgrades[int(f)]
+func (d *database) upgradeFrom(tx *bbolt.Tx, from uint32) error {
+	for f := from; f < d.o.format; f++ {
+		step, ok := d.o.upgrades[int(f)]
 		if !ok {
 			return fmt.Errorf("no upgrade from format %d is known", f)
 		}
@@ -75,5 +75,5 @@ func (s *Store) upgradeFrom(tx *bbolt.Tx, from uint32) error {
 			return fmt.Errorf("upgrade from format %d: %w", f, err)
 		}
 	}
-	return in(tx, "meta").put([]byte("format"), binary.LittleEndian.AppendUint32(nil, s.o.format))
+	return in(tx, "meta").put([]byte("format"), binary.LittleEndian.AppendUint32(nil, d.o.format))
 }
