@@ -28,7 +28,6 @@ var (
 	}
 	tooMuchCode = names{
 		"cmd/tooldex":          "the engine and the choice of an embedder belong into internal/app",
-		"eval":                 "measuring, tuning and reports in one package",
 		"gateway/upstream/mcp": "the processes and the framing of MCP in one package",
 		"index":                "snapshots, spaces and the catalog in one package",
 	}

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,21 +123,11 @@ func (l *landscape) means(values [][]float64) map[string]float64 {
 	return out
 }
 
-// variantValues are the metrics' mean for every query under a variant.
+// variantValues are those of the ranking that a variant makes of the shipped.
 func (l *landscape) variantValues(ctx context.Context, v variant) [][]float64 {
 	p := clone(*l.o.Params)
 	if v.change != nil {
 		v.change(&p)
 	}
-	mode := l.mode
-	if v.mode != "" {
-		mode = v.mode
-	}
-	w := rescore.NewWeights(p, p.Fusion[fusionKey(p, l.model)], mode)
-	out := make([][]float64, len(l.sets))
-	for s := range out {
-		out[s] = make([]float64, len(l.queries[s]))
-		l.setValues(ctx, rescore.Scorer{W: w, Fusion: v.fusion}, l.queries[s], out[s])
-	}
-	return out
+	return l.valuesOf(ctx, p, cmp.Or(v.mode, l.mode), v.fusion)
 }

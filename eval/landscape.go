@@ -1,20 +1,16 @@
 package eval
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
+	"github.com/tooldex/tooldex/eval/journal"
 	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/eval/metric"
 	"github.com/tooldex/tooldex/eval/rescore"
@@ -35,7 +31,7 @@ type landscape struct {
 	metrics []func(metric.Found) float64
 
 	sums  map[string][][]float64 // by point: by set, fold
-	state *os.File               // nil keeps nothing
+	state *journal.Journal       // nil keeps nothing
 }
 
 func newLandscape(ctx context.Context, sets []*labels.Set, o TuneOptions) (*landscape, error) {
@@ -61,7 +57,7 @@ func newLandscape(ctx context.Context, sets []*labels.Set, o TuneOptions) (*land
 
 func (l *landscape) close() {
 	if l.state != nil {
-		l.state.Close() // every line was written whole, see keep
+		l.state.Close() // every line was written whole
 	}
 }
 
@@ -176,15 +172,19 @@ func (l *landscape) sumUp(values [][]float64) [][]float64 {
 	return sums
 }
 
-// values are the metrics' mean for every query, by set. They are incomplete
-// when ctx ends.
+// values are those of the ranking that a point gives.
 func (l *landscape) values(ctx context.Context, pt point) [][]float64 {
-	p := pt.params(l.knobs, *l.o.Params)
-	w := rescore.NewWeights(p, p.Fusion[fusionKey(p, l.model)], l.mode)
+	return l.valuesOf(ctx, pt.params(l.knobs, *l.o.Params), l.mode, nil)
+}
+
+// valuesOf are the metrics' mean for every query, by set. They are incomplete
+// when ctx ends. A nil fusion is the index's.
+func (l *landscape) valuesOf(ctx context.Context, p index.Params, mode index.Mode, fusion rescore.Fusion) [][]float64 {
+	like := rescore.Scorer{W: rescore.NewWeights(p, p.Fusion[fusionKey(p, l.model)], mode), Fusion: fusion}
 	out := make([][]float64, len(l.sets))
 	for s := range out {
 		out[s] = make([]float64, len(l.queries[s]))
-		l.setValues(ctx, rescore.Scorer{W: w}, l.queries[s], out[s])
+		l.setValues(ctx, like, l.queries[s], out[s])
 	}
 	return out
 }
@@ -206,64 +206,15 @@ func (l *landscape) setValues(ctx context.Context, like rescore.Scorer, qs []*re
 	wg.Wait()
 }
 
-// A kept line of the state file is the problem's digest, or one point.
-type kept struct {
-	Problem string      `json:"problem,omitempty"`
-	Point   string      `json:"point,omitempty"`
-	Sums    [][]float64 `json:"sums,omitempty"`
-}
-
-// openState reads the state file and appends to it from then on. A file of
-// another problem is refused, a line cut short by a crash is dropped.
-func (l *landscape) openState() error {
+// openState reads the state file and appends to it from then on.
+func (l *landscape) openState() (err error) {
 	if l.o.State == "" {
 		return nil
 	}
-	f, err := os.OpenFile(l.o.State, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return fmt.Errorf("tune: open state: %w", err)
-	}
-	whole, err := l.readState(f)
-	if err == nil {
-		err = f.Truncate(whole)
-	}
-	if err == nil {
-		_, err = f.Seek(whole, io.SeekStart)
-	}
-	if err != nil {
-		f.Close()
-		return fmt.Errorf("tune: state %s: %w", l.o.State, err)
-	}
-	l.state = f
-	if whole == 0 {
-		return l.write(kept{Problem: l.problem()})
+	if l.state, l.sums, err = journal.Open(l.o.State, l.problem()); err != nil {
+		return fmt.Errorf("tune: state %w", err)
 	}
 	return nil
-}
-
-// readState returns how many bytes of the file are whole lines.
-func (l *landscape) readState(r io.Reader) (whole int64, err error) {
-	br := bufio.NewReader(r)
-	for {
-		line, err := br.ReadBytes('\n')
-		if err == io.EOF {
-			return whole, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		var k kept
-		if err := json.Unmarshal(line, &k); err != nil {
-			return 0, fmt.Errorf("not a state file of eval tune: %w", err)
-		}
-		switch {
-		case whole == 0 && k.Problem != l.problem():
-			return 0, errors.New("it belongs to other sets, options or another index; delete it or name another one")
-		case k.Point != "":
-			l.sums[k.Point] = k.Sums
-		}
-		whole += int64(len(line))
-	}
 }
 
 // problem identifies everything that heights depend on.
@@ -283,16 +234,7 @@ func (l *landscape) keep(key string, sums [][]float64) error {
 	if l.state == nil {
 		return nil
 	}
-	return l.write(kept{Point: key, Sums: sums})
-}
-
-// write appends one line in one call, so that a crash cuts at most the last.
-func (l *landscape) write(k kept) error {
-	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(k); err != nil {
-		return err
-	}
-	if _, err := l.state.Write(b.Bytes()); err != nil {
+	if err := l.state.Keep(key, sums); err != nil {
 		return fmt.Errorf("tune: write state: %w", err)
 	}
 	return nil
