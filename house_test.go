@@ -23,6 +23,7 @@ const module = "github.com/tooldex/tooldex"
 // A package that no entry names may import none of ours.
 var arrows = map[string][]string{
 	"index":               {"index"},
+	"index/tool":          {},
 	"embed":               {"embed"},
 	"gateway":             {"gateway/arguments", "gateway/rawjson", "gateway/upstream/.", "gateway/view", "gateway/words", "index"},
 	"gateway/arguments":   {"gateway/rawjson", "gateway/words", "index"},

@@ -11,6 +11,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // A Server is what an operator says of one server and its tools, beside what
@@ -57,7 +58,7 @@ func (g *Gateway) Sync(ctx context.Context, server string, l upstream.Listing) (
 			continue
 		}
 		if l.ParamHeaders && t.Inexecutable == "" {
-			t.Inexecutable = index.ParamHeaderFault(raw)
+			t.Inexecutable = tool.ParamHeaderFault(raw)
 		}
 		bound(&t)
 		for _, w := range t.Warnings {

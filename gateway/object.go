@@ -10,6 +10,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/arguments"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 const (
@@ -101,7 +102,7 @@ func (g *Gateway) object(hit index.Hit) (*toolObject, error) {
 	if err := json.Unmarshal(raw, obj); err != nil {
 		return nil, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
 	}
-	obj.input = arguments.NewSchema(index.InputSchema(raw), func(bytes int) { g.objects.grow(hit.ID, obj, bytes) })
+	obj.input = arguments.NewSchema(tool.InputSchema(raw), func(bytes int) { g.objects.grow(hit.ID, obj, bytes) })
 	g.objects.add(hit.ID, obj)
 	return obj, nil
 }

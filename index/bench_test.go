@@ -42,7 +42,7 @@ func (s *synthetic) tool(i int) Tool {
 		params = append(params, s.text(1+s.r.IntN(2), "_"))
 	}
 	name := fmt.Sprint(s.text(1+s.r.IntN(3), "_"), i)
-	t, err := Decode(fmt.Sprint("server", i/20), tool(name, s.text(n, " "), params...))
+	t, err := Decode(fmt.Sprint("server", i/20), rawTool(name, s.text(n, " "), params...))
 	if err != nil {
 		panic(err)
 	}

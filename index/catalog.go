@@ -14,6 +14,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/bm25"
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/usage"
 )
 
@@ -136,14 +137,14 @@ func (o *Options) queryTimeout() time.Duration {
 // returned when the tools are searchable already; the write is tried again.
 // While another process has the store locked the change waits, which is no
 // error.
-func (ix *Index) Replace(ctx context.Context, name string, tools []Tool) (Diff, error) {
-	diffs, err := ix.ReplaceAll(ctx, map[string][]Tool{name: tools})
+func (ix *Index) Replace(ctx context.Context, name string, tools []tool.Tool) (Diff, error) {
+	diffs, err := ix.ReplaceAll(ctx, map[string][]tool.Tool{name: tools})
 	return diffs[name], err
 }
 
 // ReplaceAll is Replace for several servers at once, as one change: the work
 // that depends on the size of the catalog is done once.
-func (ix *Index) ReplaceAll(ctx context.Context, tools map[string][]Tool) (map[string]Diff, error) {
+func (ix *Index) ReplaceAll(ctx context.Context, tools map[string][]tool.Tool) (map[string]Diff, error) {
 	names := slices.Sorted(maps.Keys(tools))
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("replace tools of servers %q: %w", names, err)
@@ -157,7 +158,7 @@ func (ix *Index) ReplaceAll(ctx context.Context, tools map[string][]Tool) (map[s
 }
 
 // objectsOf finds the objects of the tools by id.
-func objectsOf(tools map[string][]Tool) func(id string) json.RawMessage {
+func objectsOf(tools map[string][]tool.Tool) func(id string) json.RawMessage {
 	var byID map[string]json.RawMessage // made when it is needed, which is seldom
 	return func(id string) json.RawMessage {
 		if byID == nil {
@@ -175,7 +176,7 @@ func objectsOf(tools map[string][]Tool) func(id string) json.RawMessage {
 	}
 }
 
-func (ix *Index) replaceInMemory(names []string, tools map[string][]Tool, seen firstSeen) map[string]Diff {
+func (ix *Index) replaceInMemory(names []string, tools map[string][]tool.Tool, seen firstSeen) map[string]Diff {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	diffs := make(map[string]Diff, len(tools))
@@ -192,7 +193,7 @@ func (ix *Index) replaceInMemory(names []string, tools map[string][]Tool, seen f
 	return diffs
 }
 
-func (ix *Index) replaceLocked(name string, tools []Tool, seen firstSeen) Diff {
+func (ix *Index) replaceLocked(name string, tools []tool.Tool, seen firstSeen) Diff {
 	old := ix.servers[name]
 	if old == nil {
 		old = &server{}
@@ -233,13 +234,13 @@ func (ix *Index) replaceLocked(name string, tools []Tool, seen firstSeen) Diff {
 }
 
 // merge takes one tool of a new list into next.
-func (ix *Index) merge(t *Tool, old, next *server, diff *Diff, seen firstSeen) {
+func (ix *Index) merge(t *tool.Tool, old, next *server, diff *Diff, seen firstSeen) {
 	id := t.ID()
 	if next.entries[id] != nil {
 		diff.Warnings = append(diff.Warnings, fmt.Sprintf("tool %q is listed twice; the first is kept", t.Name))
 		return
 	}
-	sum := toolHash(t)
+	sum := tool.Hash(t)
 	before := old.entries[id]
 	switch {
 	case before == nil:

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// tool is a tool object with string parameters.
-func tool(name, description string, params ...string) json.RawMessage {
+// rawTool is a tool object with string parameters.
+func rawTool(name, description string, params ...string) json.RawMessage {
 	props := map[string]any{}
 	for _, p := range params {
 		props[p] = map[string]any{"type": "string", "description": "the " + p}
@@ -60,12 +60,12 @@ func replace(t testing.TB, ix *Index, server string, list ...json.RawMessage) Di
 func small(t testing.TB) *Index {
 	return newIndex(t, Options{}, map[string][]json.RawMessage{
 		"github": {
-			tool("create_pull_request", "Open a new pull request in a repository", "owner", "repo", "title"),
-			tool("list_issues", "List issues of a repository", "owner", "repo", "state"),
+			rawTool("create_pull_request", "Open a new pull request in a repository", "owner", "repo", "title"),
+			rawTool("list_issues", "List issues of a repository", "owner", "repo", "state"),
 		},
 		"files": {
-			tool("read_file", "Read the contents of a file", "path"),
-			tool("search", "Find files by name", "pattern"),
+			rawTool("read_file", "Read the contents of a file", "path"),
+			rawTool("search", "Find files by name", "pattern"),
 		},
 	})
 }

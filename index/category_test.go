@@ -6,11 +6,11 @@ import (
 )
 
 var watcher = []json.RawMessage{
-	tool("create_project", "Create a project for a team, whose members follow it and post to it"),
-	tool("find_errors", "Find errors and exceptions in the logs of a service"),
-	tool("list_alerts", "List alert rules and the incidents that they opened"),
-	tool("get_trace", "Get the spans of a trace, with their latency and errors"),
-	tool("get_uptime", "Get uptime and other metrics of a monitor"),
+	rawTool("create_project", "Create a project for a team, whose members follow it and post to it"),
+	rawTool("find_errors", "Find errors and exceptions in the logs of a service"),
+	rawTool("list_alerts", "List alert rules and the incidents that they opened"),
+	rawTool("get_trace", "Get the spans of a trace, with their latency and errors"),
+	rawTool("get_uptime", "Get uptime and other metrics of a monitor"),
 }
 
 func categoryOf(t *testing.T, ix *Index, name string) string {

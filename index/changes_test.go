@@ -62,7 +62,7 @@ func changedTools(r *rand.Rand, tools []Tool, round int) []Tool {
 		out = append(out, t)
 	}
 	for i := range 1 + r.IntN(5) {
-		added, err := Decode("", tool(fmt.Sprint("added_", round, "_", i), fmt.Sprint("a tool of round ", round)))
+		added, err := Decode("", rawTool(fmt.Sprint("added_", round, "_", i), fmt.Sprint("a tool of round ", round)))
 		if err != nil {
 			panic(err)
 		}

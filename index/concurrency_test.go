@@ -17,7 +17,7 @@ func TestSearchDuringReplace(t *testing.T) {
 	version := func(v int) []Tool {
 		var tools []Tool
 		for i := range 20 {
-			tl, err := Decode("s", tool(fmt.Sprint("tool_", i), fmt.Sprintf("common version%d word%d", v, i)))
+			tl, err := Decode("s", rawTool(fmt.Sprint("tool_", i), fmt.Sprintf("common version%d word%d", v, i)))
 			if err != nil {
 				t.Fatal(err)
 			}

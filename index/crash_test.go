@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -42,7 +43,7 @@ func crashList(server string, v int) (list []Tool) {
 		if i%3 == 1 {
 			text = fmt.Sprintf("Always does thing %d", i) // the same in every version
 		}
-		t, err := Decode(server, tool(fmt.Sprint("tool_", i), text, "path"))
+		t, err := Decode(server, rawTool(fmt.Sprint("tool_", i), text, "path"))
 		if err != nil {
 			panic(err)
 		}
@@ -289,7 +290,7 @@ func checkVectors(t *testing.T, ix *Index) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := m.embedder.EmbedQuery(t.Context(), embedText(&d.tool, parametersOf(raw)))
+		want, err := m.embedder.EmbedQuery(t.Context(), tool.EmbeddedText(&d.tool, tool.ParametersOf(raw)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +311,7 @@ func TestCheckBy(t *testing.T) {
 		return cmd
 	}
 	ix := openDir(t, dir, Options{})
-	replace(t, ix, "s", tool("a", "first"))
+	replace(t, ix, "s", rawTool("a", "first"))
 	closeIndex(t, ix)
 	if found, err := CheckBy(t.Context(), run("check"), dir); len(found) > 0 || err != nil {
 		t.Errorf("a sound folder: %+v, %v", found, err)

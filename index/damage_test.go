@@ -134,7 +134,7 @@ func TestSearchesDuringReplace(t *testing.T) {
 	ix := openDir(t, t.TempDir(), Options{Embedder: newTestEmbedder("m", 8), HNSWThreshold: -1})
 	version := func(v int) (list []json.RawMessage) {
 		for i := range 10 {
-			list = append(list, tool(fmt.Sprint("tool_", i), fmt.Sprint("version ", v)))
+			list = append(list, rawTool(fmt.Sprint("tool_", i), fmt.Sprint("version ", v)))
 		}
 		return list
 	}

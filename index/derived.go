@@ -12,6 +12,7 @@ import (
 	"github.com/tooldex/tooldex/index/bm25"
 	"github.com/tooldex/tooldex/index/flat"
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -167,7 +168,7 @@ const idBytes = len(store.ID{})
 func (c *columns) fits() bool {
 	tools, servers := len(c.server), len(c.names)
 	return len(c.file) == 1 && len(c.keys) == 16*servers && len(c.generations) == servers &&
-		len(c.ids) == idBytes*tools && len(c.sums) == 16*tools && len(c.embedded) == textForms*32*tools &&
+		len(c.ids) == idBytes*tools && len(c.sums) == 16*tools && len(c.embedded) == tool.Forms*32*tools &&
 		len(c.seen) == tools && len(c.heads) == tools && len(c.labels) == 2*tools && len(c.twins) == tools &&
 		len(c.terms.Sizes) == tools && len(c.models)%16 == 0 &&
 		(tools == 0 || int(slices.Max(c.server)) < servers)
@@ -224,16 +225,16 @@ func (c *columns) document(i int, terms bm25.Doc) (document, error) {
 	return d, err
 }
 
-// text is the hash of what is embedded of a tool.
-func (c *columns) text(tool, form int) [32]byte {
-	return [32]byte(c.embedded[32*(textForms*tool+form):])
+// text is the hash of what is embedded of the tool i.
+func (c *columns) text(i, form int) [32]byte {
+	return [32]byte(c.embedded[32*(tool.Forms*i+form):])
 }
 
 func (c *columns) vectorsByText() (map[store.Space]vectorsByText, error) {
 	all := map[store.Space]vectorsByText{}
 	for m, having := range c.having {
 		shape, scales := c.shapes[m], c.scales[m]
-		if len(shape) != 2 || shape[1] >= textForms || len(scales) != len(having) || len(c.numbers[m]) != int(shape[0])*len(having) ||
+		if len(shape) != 2 || shape[1] >= tool.Forms || len(scales) != len(having) || len(c.numbers[m]) != int(shape[0])*len(having) ||
 			len(having) > 0 && int(slices.Max(having)) >= len(c.server) {
 			return nil, fmt.Errorf("%w: its vectors", flat.ErrDamaged)
 		}

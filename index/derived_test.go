@@ -230,7 +230,7 @@ func dumped(t *testing.T, ix *Index) []byte {
 func FuzzDerived(f *testing.F) {
 	ix := newIndex(f, Options{Embedder: hashEmbedder{}}, nil)
 	for i := range 3 {
-		replace(f, ix, fmt.Sprint("s", i), tool("a", "first"), tool("b_c", "second thing"))
+		replace(f, ix, fmt.Sprint("s", i), rawTool("a", "first"), rawTool("b_c", "second thing"))
 	}
 	if err := ix.Wait(f.Context()); err != nil {
 		f.Fatal(err)
@@ -265,7 +265,7 @@ func FuzzDerived(f *testing.F) {
 }
 
 func FuzzHead(f *testing.F) {
-	f.Add(encodeHead(&Tool{Server: "s", Name: "n", Tags: []string{"t"}, Examples: []Example{{"d", []byte("{}")}}, Hidden: true}))
+	f.Add(encodeHead(&Tool{Server: "s", Name: "n", Tags: []string{"t"}, Examples: []Example{{Description: "d", Arguments: []byte("{}")}}, Hidden: true}))
 	f.Fuzz(func(t *testing.T, data string) {
 		tool, err := decodeHead(data)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // firstSeen are the dates of tools that are new to memory, by id.
@@ -26,7 +27,7 @@ func (f firstSeen) of(id string) time.Time {
 // firstSeen asks the store about tools that memory does not have: one that
 // comes back keeps its date. When the store cannot tell, the date is today's
 // and gives way to the stored one when the tool is loaded again.
-func (ix *Index) firstSeen(ctx context.Context, tools map[string][]Tool) firstSeen {
+func (ix *Index) firstSeen(ctx context.Context, tools map[string][]tool.Tool) firstSeen {
 	seen := firstSeen{dates: map[string]time.Time{}, now: time.Now().UTC()}
 	if ix.store == nil {
 		return seen
@@ -48,7 +49,7 @@ func (ix *Index) firstSeen(ctx context.Context, tools map[string][]Tool) firstSe
 }
 
 // unknown are the ids of tools that memory does not have.
-func (ix *Index) unknown(name string, tools []Tool) (ids []store.ID) {
+func (ix *Index) unknown(name string, tools []tool.Tool) (ids []store.ID) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	sv := ix.servers[name]

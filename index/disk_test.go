@@ -58,7 +58,7 @@ func TestReopen(t *testing.T) {
 	dir := t.TempDir()
 	ix := openDir(t, dir, Options{})
 	list := []json.RawMessage{
-		tool("read_file", "Read the contents of a file", "path"),
+		rawTool("read_file", "Read the contents of a file", "path"),
 		json.RawMessage(`{"name":"odd","description":"Ünïcode 漢字","title":"T","big":12345678901234567890,
 			"_meta":{"tags":["a","b"],"category":"Files","examples":[{"description":"d","arguments":{"x":1}}]}}`),
 	}
@@ -101,7 +101,7 @@ func TestReopen(t *testing.T) {
 func TestUnchangedToolsAreNotAnalysedAgain(t *testing.T) {
 	dir := t.TempDir()
 	ix := openDir(t, dir, Options{})
-	list := []json.RawMessage{tool("a", "first"), tool("b", "second"), tool("c", "third")}
+	list := []json.RawMessage{rawTool("a", "first"), rawTool("b", "second"), rawTool("c", "third")}
 	replace(t, ix, "s", list...)
 	documents := func() map[*document]bool {
 		docs := map[*document]bool{}
@@ -111,7 +111,7 @@ func TestUnchangedToolsAreNotAnalysedAgain(t *testing.T) {
 		return docs
 	}
 	before := documents()
-	replace(t, ix, "s", list[0], tool("b", "changed"), list[2])
+	replace(t, ix, "s", list[0], rawTool("b", "changed"), list[2])
 	kept := 0
 	for d := range documents() {
 		if before[d] {
@@ -155,15 +155,15 @@ func adoptAgain(t *testing.T, ix *Index) int {
 func TestFirstSeenSurvives(t *testing.T) {
 	dir := t.TempDir()
 	ix := openDir(t, dir, Options{})
-	replace(t, ix, "s", tool("a", "first"), tool("b", "second"))
+	replace(t, ix, "s", rawTool("a", "first"), rawTool("b", "second"))
 	seen := firstHit(ix).Tool.FirstSeen
 	if seen.IsZero() {
 		t.Fatal("no date")
 	}
-	replace(t, ix, "s", tool("b", "second"))
+	replace(t, ix, "s", rawTool("b", "second"))
 	closeIndex(t, ix)
 	ix = openDir(t, dir, Options{})
-	replace(t, ix, "s", tool("a", "first again"), tool("b", "second"))
+	replace(t, ix, "s", rawTool("a", "first again"), rawTool("b", "second"))
 	if got := firstHit(ix).Tool.FirstSeen; !got.Equal(seen) {
 		t.Errorf("a tool that came back was first seen %v, want %v", got, seen)
 	}
@@ -177,7 +177,7 @@ func firstHit(ix *Index) Hit {
 func TestMetricsSurviveAndAddUp(t *testing.T) {
 	dir := t.TempDir()
 	one, two := openDir(t, dir, Options{}), openDir(t, dir, Options{})
-	replace(t, one, "s", tool("a", "first"))
+	replace(t, one, "s", rawTool("a", "first"))
 	id := firstHit(one).ID
 	two.poll(t.Context())
 	one.Record(id, true, time.Second)
@@ -203,9 +203,9 @@ func TestConfigurationsDoNotMeet(t *testing.T) {
 	dir := t.TempDir()
 	mine := openDir(t, dir, Options{Sources: map[string]string{"db": "token one"}})
 	theirs := openDir(t, dir, Options{Sources: map[string]string{"db": "token two", "own": ""}})
-	replace(t, mine, "db", tool("query", "mine"))
-	replace(t, theirs, "db", tool("query", "theirs"), tool("drop", "theirs"))
-	replace(t, theirs, "own", tool("x", "x"))
+	replace(t, mine, "db", rawTool("query", "mine"))
+	replace(t, theirs, "db", rawTool("query", "theirs"), rawTool("drop", "theirs"))
+	replace(t, theirs, "own", rawTool("x", "x"))
 	mine.Record(ids(mine)["db/query"], true, 0)
 	closeIndex(t, mine)
 	closeIndex(t, theirs)
@@ -243,7 +243,7 @@ func TestPolling(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		one, two := openDir(t, dir, Options{}), openDir(t, dir, Options{})
-		replace(t, one, "s", tool("a", "first"))
+		replace(t, one, "s", rawTool("a", "first"))
 		time.Sleep(pollEvery + time.Millisecond)
 		synctest.Wait()
 		if n := len(ids(two)); n != 1 {
@@ -259,7 +259,7 @@ func TestPolling(t *testing.T) {
 		if g := two.Status().Generation; g != generation {
 			t.Errorf("metrics moved the generation from %d to %d", generation, g)
 		}
-		replace(t, two, "s", tool("b", "second"))
+		replace(t, two, "s", rawTool("b", "second"))
 		time.Sleep(pollEvery + time.Millisecond)
 		synctest.Wait()
 		if got := ids(one); len(got) != 1 || got["s/b"] == "" {
@@ -277,12 +277,12 @@ func TestBusyStore(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		ix := openDir(t, dir, Options{})
-		replace(t, ix, "s", tool("a", "first"))
+		replace(t, ix, "s", rawTool("a", "first"))
 		lock, err := bbolt.Open(filepath.Join(dir, "store.db"), 0o600, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		replace(t, ix, "s", tool("a", "first"), tool("b", "second")) // waits 10 s in the bubble's time
+		replace(t, ix, "s", rawTool("a", "first"), rawTool("b", "second")) // waits 10 s in the bubble's time
 		if n := len(ids(ix)); n != 2 {
 			t.Errorf("%d tools are searchable", n)
 		}
@@ -309,7 +309,7 @@ func TestBusyStore(t *testing.T) {
 func TestOfflineChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ix := openDir(t, dir, Options{})
-	replace(t, ix, "s", tool("a", "first"))
+	replace(t, ix, "s", rawTool("a", "first"))
 	closeIndex(t, ix)
 	before, err := os.ReadFile(filepath.Join(dir, "store.db"))
 	if err != nil {
@@ -317,7 +317,7 @@ func TestOfflineChangesNothing(t *testing.T) {
 	}
 	ix = openDir(t, dir, Options{Offline: true})
 	ix.Record(firstHit(ix).ID, true, 0)
-	replace(t, ix, "s", tool("b", "second"))
+	replace(t, ix, "s", rawTool("b", "second"))
 	if raw, err := ix.Raw(firstHit(ix).ID); err != nil || len(raw) == 0 {
 		t.Errorf("Raw: %v", err)
 	}
@@ -346,12 +346,12 @@ func TestUnusableFolders(t *testing.T) {
 func TestNewerStore(t *testing.T) {
 	dir := t.TempDir()
 	running := openDir(t, dir, Options{})
-	replace(t, running, "s", tool("a", "first"))
+	replace(t, running, "s", rawTool("a", "first"))
 	raiseFormat(t, filepath.Join(dir, "store.db"))
 	before, _ := os.ReadFile(filepath.Join(dir, "store.db"))
 	for name, ix := range map[string]*Index{"running": running, "opened": openDir(t, dir, Options{})} {
-		replace(t, ix, "s", tool("a", "first"), tool("b", "second"))
-		replace(t, ix, "s", tool("a", "first"), tool("b", "second"))
+		replace(t, ix, "s", rawTool("a", "first"), rawTool("b", "second"))
+		replace(t, ix, "s", rawTool("a", "first"), rawTool("b", "second"))
 		if n := len(ids(ix)); n != 2 {
 			t.Errorf("%s: %d tools", name, n)
 		}
@@ -386,7 +386,7 @@ func raiseFormat(t *testing.T, path string) {
 func TestDamagedStore(t *testing.T) {
 	dir := t.TempDir()
 	ix := openDir(t, dir, Options{})
-	list := []json.RawMessage{tool("a", "first"), tool("b", "second")}
+	list := []json.RawMessage{rawTool("a", "first"), rawTool("b", "second")}
 	replace(t, ix, "s", list...)
 	path := filepath.Join(dir, "store.db")
 	if err := os.WriteFile(path, []byte(strings.Repeat("no database", 1000)), 0o600); err != nil {

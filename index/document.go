@@ -1,17 +1,13 @@
 package index
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"hash/fnv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // The fields of a tool that the lexical arm searches, numbered as in bm25.
@@ -32,10 +28,10 @@ var fieldNames = [fieldCount]string{"name", "title", "description", "server", "p
 // A document is one tool as a snapshot holds it. It is immutable and shared
 // between the snapshots that hold it.
 type document struct {
-	tool      Tool   // without Raw; FirstSeen set
-	id        string // 12 hex digits
+	tool      tool.Tool // without Raw; FirstSeen set
+	id        string    // 12 hex digits
 	qualified string
-	embedded  [textForms][32]byte
+	embedded  [tool.Forms][32]byte
 	analysed
 }
 
@@ -49,14 +45,14 @@ type analysed struct {
 }
 
 // texts are the fields' texts of a tool with these parameters.
-func texts(t *Tool, p parameters) [fieldCount]string {
+func texts(t *tool.Tool, p tool.Parameters) [fieldCount]string {
 	return [fieldCount]string{
 		fieldName:        t.Name,
 		fieldTitle:       t.Title,
 		fieldDescription: t.Description,
 		fieldServer:      t.Server,
-		fieldParams:      strings.Join(p.names, " "),
-		fieldParamText:   strings.Join(p.texts, " "),
+		fieldParams:      strings.Join(p.Names, " "),
+		fieldParamText:   strings.Join(p.Texts, " "),
 		fieldPhrases:     strings.Join(t.Phrases, " \n "),
 	}
 }
@@ -64,8 +60,8 @@ func texts(t *Tool, p parameters) [fieldCount]string {
 var analyzers = sync.Pool{New: func() any { return new(analysis.Analyzer) }}
 
 // newDocument analyses a tool; its terms are numbered by lex.
-func newDocument(t Tool, lex *bm25.Lexicon) *document {
-	p := parametersOf(t.Raw)
+func newDocument(t tool.Tool, lex *bm25.Lexicon) *document {
+	p := tool.ParametersOf(t.Raw)
 	fields := texts(&t, p)
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
@@ -75,19 +71,10 @@ func newDocument(t Tool, lex *bm25.Lexicon) *document {
 			c.Add(lex.Add(tok.Text), f, tok.Extra)
 		}
 	}
-	a := analysed{terms: c.Doc(), twin: twinHash(&fields), category: t.Category, inputs: inputsOf(t.Raw)}
-	d := &document{tool: t, id: t.ID(), qualified: t.QualifiedName(), embedded: textHashes(&t, p), analysed: a}
+	a := analysed{terms: c.Doc(), twin: twinHash(&fields), category: t.Category, inputs: tool.Inputs(t.Raw)}
+	d := &document{tool: t, id: t.ID(), qualified: t.QualifiedName(), embedded: tool.EmbeddedHashes(&t, p), analysed: a}
 	d.tool.Raw = nil
 	return d
-}
-
-func inputsOf(tool json.RawMessage) string {
-	var names []string
-	eachMember(member(member(tool, "inputSchema"), "properties"), func(name string, _ json.RawMessage) bool {
-		names = append(names, name)
-		return true
-	})
-	return strings.Join(names, " ")
 }
 
 // twinHash hashes what a tool says, but for its server's name, with spaces
@@ -105,26 +92,6 @@ func twinHash(fields *[fieldCount]string) uint64 {
 		h.Write([]byte{0})
 	}
 	return h.Sum64()
-}
-
-// toolHash hashes everything of a tool that is searched or shown.
-func toolHash(t *Tool) [16]byte {
-	h := sha256.New()
-	put := func(part []byte) {
-		var n [8]byte
-		binary.LittleEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
-		h.Write(part)
-	}
-	put(t.Raw)
-	c := *t
-	c.Raw, c.FirstSeen = nil, time.Time{}
-	rest, err := json.Marshal(&c)
-	if err != nil { // an example's arguments that are no JSON
-		rest = fmt.Appendf(nil, "%#v", c)
-	}
-	put(rest)
-	return [16]byte(h.Sum(nil))
 }
 
 // analysisVersion changes when the analysis of any tool comes to something

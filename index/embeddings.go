@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // Embeddings are the catalog's vectors in the spaces of its embedders: they
@@ -28,7 +29,7 @@ type embeddings struct {
 
 // vectorized is the catalog of which vectors are made.
 type vectorized interface {
-	objectFor(ctx context.Context, t *Tool, id string) ([]byte, error)
+	objectFor(ctx context.Context, t *tool.Tool, id string) ([]byte, error)
 	version() uint64
 	blame(err error) // for a store that cannot be used
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -203,7 +204,7 @@ func (p *filler) sort(batch []want, vectors [][]float32, err error) map[[32]byte
 		case why == nil:
 			good[w.text] = u
 			dims = len(u)
-		case errors.Is(why, errNoVector) && p.m.form == asFields:
+		case errors.Is(why, errNoVector) && p.m.form == tool.AsFields:
 			p.refuse(w.text, why) // a model of words that knows none of these
 		default:
 			p.failed = append(p.failed, w)
@@ -250,11 +251,11 @@ func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		params := parametersOf(raw)
-		if p.m.form == asFields {
-			fields[i] = embedFields(&t, params)
+		params := tool.ParametersOf(raw)
+		if p.m.form == tool.AsFields {
+			fields[i] = tool.EmbeddedFields(&t, params)
 		} else {
-			texts[i] = embedText(&t, params)
+			texts[i] = tool.EmbeddedText(&t, params)
 		}
 	}
 	if f, ok := p.m.embedder.(FieldEmbedder); ok {

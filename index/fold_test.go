@@ -9,10 +9,10 @@ import (
 // TestCopiesFold has three copies of one server: each of their tools takes
 // one row.
 func TestCopiesFold(t *testing.T) {
-	catalog := map[string][]json.RawMessage{"other": {tool("read_mail", "Read a mail of the inbox")}}
+	catalog := map[string][]json.RawMessage{"other": {rawTool("read_mail", "Read a mail of the inbox")}}
 	for _, server := range []string{"one", "two", "three"} {
 		for i := range 12 {
-			catalog[server] = append(catalog[server], tool(fmt.Sprintf("read_%c", 'a'+i), fmt.Sprintf("Read part %c of a file", 'a'+i), "path"))
+			catalog[server] = append(catalog[server], rawTool(fmt.Sprintf("read_%c", 'a'+i), fmt.Sprintf("Read part %c of a file", 'a'+i), "path"))
 		}
 	}
 	ix := newIndex(t, Options{}, catalog)

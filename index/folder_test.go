@@ -21,7 +21,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	defer func() { _ = exec.Command("umount", "-l", dir).Run() }()
 	ix := openDir(t, dir, Options{})
-	replace(t, ix, "s", tool("a", "first"))
+	replace(t, ix, "s", rawTool("a", "first"))
 	big := Tool{Name: "big", Description: "large", Raw: json.RawMessage(`{"name":"big","x":"` + strings.Repeat("x", 2<<20) + `"}`)}
 	_, err := ix.Replace(t.Context(), "s", []Tool{big})
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "store.db") {
@@ -37,7 +37,7 @@ func TestDiskFull(t *testing.T) {
 	if got := ids(other); len(got) != 1 || got["s/a"] == "" {
 		t.Errorf("on disk are %v, want what was there before", got)
 	}
-	replace(t, ix, "s", tool("b", "small again"))
+	replace(t, ix, "s", rawTool("b", "small again"))
 	if st := ix.Status(); len(st.Pending) > 0 || st.Problem != "" {
 		t.Errorf("status %+v", st)
 	}
@@ -54,7 +54,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 	defer func() { _ = exec.Command("umount", "-l", dir).Run() }()
 	ix := openDir(t, dir, Options{})
-	replace(t, ix, "s", tool("a", "first"))
+	replace(t, ix, "s", rawTool("a", "first"))
 	closeIndex(t, ix)
 	if err := exec.Command("mount", "-o", "remount,ro", dir).Run(); err != nil {
 		t.Skipf("cannot remount: %v", err)
@@ -63,7 +63,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	if n := len(ids(ix)); n != 1 {
 		t.Errorf("%d tools", n)
 	}
-	replace(t, ix, "s", tool("a", "first"), tool("b", "second"))
+	replace(t, ix, "s", rawTool("a", "first"), rawTool("b", "second"))
 	for name, id := range ids(ix) {
 		if raw, err := ix.Raw(id); err != nil || len(raw) == 0 {
 			t.Errorf("Raw(%s): %v", name, err)

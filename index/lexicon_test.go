@@ -20,7 +20,7 @@ func TestLexiconIsCompacted(t *testing.T) {
 	}
 	most := 0
 	for round := range 100 {
-		replace(t, ix, "restless", tool("now", text(round)))
+		replace(t, ix, "restless", rawTool("now", text(round)))
 		most = max(most, ix.lexicon.Len())
 	}
 	if most > minLexicon || most < minLexicon/2 || ix.lexicon.Len() >= most {
@@ -28,7 +28,7 @@ func TestLexiconIsCompacted(t *testing.T) {
 	}
 	fresh := newIndex(t, Options{}, nil)
 	replace(t, fresh, "steady", three...)
-	replace(t, fresh, "restless", tool("now", text(99)))
+	replace(t, fresh, "restless", rawTool("now", text(99)))
 	for _, q := range []string{"read a file", "w99x7", "w1x1"} {
 		got, err := ix.Search(t.Context(), Query{Text: q, Mode: Keyword})
 		want, err2 := fresh.Search(t.Context(), Query{Text: q, Mode: Keyword})

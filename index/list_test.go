@@ -13,8 +13,8 @@ import (
 
 func TestListOrders(t *testing.T) {
 	ix := newIndex(t, Options{}, nil)
-	replace(t, ix, "b", tool("beta", "Send an email"), tool("same", "Send a message to a chat channel"))
-	replace(t, ix, "a", tool("same", "Read a file from a folder"), tool("alpha", "Frobnicate"))
+	replace(t, ix, "b", rawTool("beta", "Send an email"), rawTool("same", "Send a message to a chat channel"))
+	replace(t, ix, "a", rawTool("same", "Read a file from a folder"), rawTool("alpha", "Frobnicate"))
 	id := func(server, name string) string { return Tool{Server: server, Name: name}.ID() }
 	ix.Record(id("b", "same"), true, time.Second)
 	ix.Record(id("b", "same"), false, time.Second)
@@ -54,9 +54,9 @@ func TestCategories(t *testing.T) {
 	ix := newIndex(t, Options{}, nil)
 	var tools []Tool
 	for _, raw := range []json.RawMessage{
-		tool("read_file", "Read a file from a folder"),
-		tool("write_file", "Write a file to a directory path"),
-		tool("send_email", "Send an email message"),
+		rawTool("read_file", "Read a file from a folder"),
+		rawTool("write_file", "Write a file to a directory path"),
+		rawTool("send_email", "Send an email message"),
 		json.RawMessage(`{"name": "own", "description": "Read a file", "_meta": {"category": "Mine"}, "inputSchema": {"type": "object"}}`),
 		json.RawMessage(`{"name": "own2", "description": "Read a file", "_meta": {"category": "mine"}, "inputSchema": {"type": "object"}}`),
 	} {
@@ -70,7 +70,7 @@ func TestCategories(t *testing.T) {
 	if _, err := ix.Replace(t.Context(), "s", tools); err != nil {
 		t.Fatal(err)
 	}
-	replace(t, ix, "t", tool("frob", "Frobnicate"))
+	replace(t, ix, "t", rawTool("frob", "Frobnicate"))
 	categories, tags, servers, total := ix.Categories(Filter{})
 	got := []string{}
 	for _, c := range categories {
@@ -106,12 +106,12 @@ func TestDescriptorsAreSound(t *testing.T) {
 }
 
 func TestSimilar(t *testing.T) {
-	same := tool("read_file", "Read the contents of a file", "path", "encoding")
+	same := rawTool("read_file", "Read the contents of a file", "path", "encoding")
 	ix := newIndex(t, Options{}, map[string][]json.RawMessage{
-		"one":   {same, tool("write_file", "Write contents to a file", "path", "contents")},
+		"one":   {same, rawTool("write_file", "Write contents to a file", "path", "contents")},
 		"two":   {same},
-		"three": {tool("read_file", "read the  Contents of a FILE", "path", "encoding")},
-		"four":  {tool("write_file", "Write contents to a file", "path", "contents"), tool("send_mail", "Send mail", "to")},
+		"three": {rawTool("read_file", "read the  Contents of a FILE", "path", "encoding")},
+		"four":  {rawTool("write_file", "Write contents to a file", "path", "contents"), rawTool("send_mail", "Send mail", "to")},
 	})
 	id := Tool{Server: "one", Name: "read_file"}.ID()
 	for _, vectors := range []bool{false, true} {
@@ -155,9 +155,9 @@ func TestSimilar(t *testing.T) {
 func TestSimilarLooksBeyondDuplicates(t *testing.T) {
 	catalog := map[string][]json.RawMessage{}
 	for i := range 200 {
-		catalog[string(rune('a'+i%26))+strings.Repeat("x", i/26)] = []json.RawMessage{tool("read_file", "Read a file")}
+		catalog[string(rune('a'+i%26))+strings.Repeat("x", i/26)] = []json.RawMessage{rawTool("read_file", "Read a file")}
 	}
-	catalog["other"] = []json.RawMessage{tool("write_file", "Write a file"), tool("copy_file", "Copy a file")}
+	catalog["other"] = []json.RawMessage{rawTool("write_file", "Write a file"), rawTool("copy_file", "Copy a file")}
 	ix := newIndex(t, Options{}, catalog)
 	got, err := ix.Similar(t.Context(), Tool{Server: "a", Name: "read_file"}.ID(), Filter{}, 3)
 	if err != nil || len(got) != 3 || len(got[0].Homes) != 198 {

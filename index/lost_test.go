@@ -23,8 +23,8 @@ func TestFolderDeleted(t *testing.T) {
 	dir := t.TempDir()
 	e := newTestEmbedder("m", 4)
 	ix := openDir(t, dir, Options{Embedder: e})
-	replace(t, ix, "a", tool("one", "first"))
-	replace(t, ix, "b", tool("two", "second"))
+	replace(t, ix, "a", rawTool("one", "first"))
+	replace(t, ix, "b", rawTool("two", "second"))
 	if err := ix.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +60,8 @@ func TestFolderDeleted(t *testing.T) {
 		t.Errorf("half of what was lost is stored: %v", ids(again))
 	}
 
-	replace(t, ix, "a", tool("one", "first"))
-	replace(t, ix, "b", tool("two", "second"))
+	replace(t, ix, "a", rawTool("one", "first"))
+	replace(t, ix, "b", rawTool("two", "second"))
 	tick(t, ix)
 	if err := ix.flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -91,12 +91,12 @@ func TestFolderDeleted(t *testing.T) {
 // TestFolderReplaced has another process make the deleted folder anew.
 func TestFolderReplaced(t *testing.T) {
 	dir := t.TempDir()
-	replace(t, openDir(t, dir, Options{}), "a", tool("one", "first"), tool("two", "second"))
+	replace(t, openDir(t, dir, Options{}), "a", rawTool("one", "first"), rawTool("two", "second"))
 	ix := openDir(t, dir, Options{Relist: func(string) { t.Error("the server was listed already") }})
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	replace(t, openDir(t, dir, Options{}), "a", tool("one", "first"), tool("three", "third"))
+	replace(t, openDir(t, dir, Options{}), "a", rawTool("one", "first"), rawTool("three", "third"))
 	tick(t, ix)
 	if st := ix.Status(); st.Problem != "" || st.Tools != 2 {
 		t.Errorf("status %+v", st)
@@ -106,7 +106,7 @@ func TestFolderReplaced(t *testing.T) {
 			t.Errorf("Raw(%s): %v", name, err)
 		}
 	}
-	replace(t, ix, "a", tool("one", "first"))
+	replace(t, ix, "a", rawTool("one", "first"))
 	if again := openDir(t, dir, Options{Offline: true}); len(ids(again)) != 1 {
 		t.Errorf("another process sees %v", ids(again))
 	}
@@ -121,7 +121,7 @@ func TestStoreStaysSmall(t *testing.T) {
 	for round := range 5 {
 		var tools []json.RawMessage
 		for i := range 1200 {
-			tools = append(tools, tool(fmt.Sprint("tool_", i), fmt.Sprintf("does thing %d in round %d", i, round)))
+			tools = append(tools, rawTool(fmt.Sprint("tool_", i), fmt.Sprintf("does thing %d in round %d", i, round)))
 		}
 		replace(t, ix, "s", tools...)
 		if err := ix.Wait(t.Context()); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -62,13 +63,13 @@ type filling struct {
 
 func newModel(e Embedder) *model {
 	m := &model{
-		embedder: e, identity: e.Model(), form: asText,
+		embedder: e, identity: e.Model(), form: tool.AsText,
 		known: map[[32]byte]vector.Code{}, failures: map[[32]byte]failure{}, fill: filling{due: true},
 	}
 	if _, ok := e.(FieldEmbedder); ok {
-		m.form = asFields
+		m.form = tool.AsFields
 	}
-	m.space = store.SpaceOf(m.identity, fmt.Sprint(templateVersion, "/", m.form))
+	m.space = store.SpaceOf(m.identity, fmt.Sprint(tool.TemplateVersion, "/", m.form))
 	return m
 }
 
@@ -289,7 +290,7 @@ func sameDocs(a, b []*document) bool {
 // spaceInfo describes the space of m to the store. The caller holds embeddings.mu.
 func (m *model) spaceInfo() store.SpaceInfo {
 	return store.SpaceInfo{
-		Key: m.space, Model: m.identity, Template: templateVersion, Dims: m.dims, Complete: m.ready, Used: time.Now(),
+		Key: m.space, Model: m.identity, Template: tool.TemplateVersion, Dims: m.dims, Complete: m.ready, Used: time.Now(),
 	}
 }
 

@@ -99,7 +99,7 @@ func find(t testing.TB, ix *Index, mode Mode) *Results {
 	return res
 }
 
-var three = []json.RawMessage{tool("read_file", "Read a file", "path"), tool("write_file", "Write a file", "path"), tool("list", "List a folder")}
+var three = []json.RawMessage{rawTool("read_file", "Read a file", "path"), rawTool("write_file", "Write a file", "path"), rawTool("list", "List a folder")}
 
 func TestVectorsAreMadeOnce(t *testing.T) {
 	dir := t.TempDir()
@@ -110,7 +110,7 @@ func TestVectorsAreMadeOnce(t *testing.T) {
 	if res := find(t, ix, Semantic); res.Model != "a" || len(res.Hits) != 3 {
 		t.Errorf("found %+v", res)
 	}
-	replace(t, ix, "files", three[0], tool("write_file", "Write another file", "path"), three[2])
+	replace(t, ix, "files", three[0], rawTool("write_file", "Write another file", "path"), three[2])
 	wait(t, ix)
 	if n := e.count(); n != 4 {
 		t.Errorf("%d texts embedded, want 3 and the changed one", n)
@@ -220,7 +220,7 @@ func TestFallback(t *testing.T) {
 		if res.Model != "near" || res.Degraded || !strings.Contains(res.Reason, "connection refused") {
 			t.Errorf("when a query fails: %+v", res)
 		}
-		replace(t, ix, "more", tool("other", "Another tool"))
+		replace(t, ix, "more", rawTool("other", "Another tool"))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if st := ix.Status().Models[1]; st.Role != "fallback" || st.Vectors != 4 {
@@ -293,7 +293,7 @@ func TestUnsoundVectors(t *testing.T) {
 				}
 				// A changed text is tried.
 				e.set("m", nil)
-				replace(t, ix, "files", three[0], tool("write_file", "Put a file", "path"), three[2])
+				replace(t, ix, "files", three[0], rawTool("write_file", "Put a file", "path"), three[2])
 				wait(t, ix)
 			})
 		})
@@ -341,7 +341,7 @@ func TestTwoProcessesFillOnce(t *testing.T) {
 	two := openDir(t, dir, Options{Embedder: b})
 	var list []json.RawMessage
 	for i := range 200 {
-		list = append(list, tool(fmt.Sprint("tool_", i), fmt.Sprint("Does thing ", i)))
+		list = append(list, rawTool(fmt.Sprint("tool_", i), fmt.Sprint("Does thing ", i)))
 	}
 	replace(t, one, "s", list...)
 	replace(t, two, "s", list...)
@@ -381,7 +381,7 @@ func TestGraph(t *testing.T) {
 	o := Options{Embedder: newTestEmbedder("m", 16), HNSWThreshold: 100}
 	list := func(n int) (all []json.RawMessage) {
 		for i := range n {
-			all = append(all, tool(fmt.Sprint("tool_", i), fmt.Sprintf("Does thing %d and %d", i, i*7%50)))
+			all = append(all, rawTool(fmt.Sprint("tool_", i), fmt.Sprintf("Does thing %d and %d", i, i*7%50)))
 		}
 		return all
 	}

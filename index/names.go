@@ -9,6 +9,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/rank"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // Resolve returns the tools that name can mean among those that scope allows:
@@ -17,7 +18,7 @@ import (
 // looks like an id is none of the others, and a name that begins with one of
 // the servers means nothing elsewhere: a tool that has gone must not be
 // replaced by another server's of a confusable name.
-func (ix *Index) Resolve(name string, scope func(*Tool) bool) []Hit {
+func (ix *Index) Resolve(name string, scope func(*tool.Tool) bool) []Hit {
 	s := ix.snapshot()
 	docs := s.resolve(name, scope)
 	hits := make([]Hit, len(docs))
@@ -33,7 +34,7 @@ var spellings = []string{"__", ".", ":"}
 
 // resolve finds the documents of the first level that has visible ones, in
 // order of qualified name.
-func (s *snapshot) resolve(name string, scope func(*Tool) bool) []uint32 {
+func (s *snapshot) resolve(name string, scope func(*tool.Tool) bool) []uint32 {
 	docs, _ := s.resolveLevel(name, scope)
 	return docs
 }
@@ -43,7 +44,7 @@ const (
 	bareLevel    = 3 // the last of resolveLevel's levels
 )
 
-func (s *snapshot) resolveLevel(name string, scope func(*Tool) bool) (docs []uint32, level int) {
+func (s *snapshot) resolveLevel(name string, scope func(*tool.Tool) bool) (docs []uint32, level int) {
 	if isID(name) {
 		return s.see(s.withID(name), scope), 0
 	}
@@ -73,7 +74,7 @@ func isID(name string) bool {
 // A viewer looks at a snapshot within a scope.
 type viewer struct {
 	*snapshot
-	scope func(*Tool) bool
+	scope func(*tool.Tool) bool
 }
 
 // owned returns those of docs that name, found on a level, may mean as it
@@ -115,7 +116,7 @@ func (v viewer) serves(server string) bool {
 }
 
 // see returns those of docs that scope lets the caller see, sorted by name.
-func (s *snapshot) see(docs []uint32, scope func(*Tool) bool) []uint32 {
+func (s *snapshot) see(docs []uint32, scope func(*tool.Tool) bool) []uint32 {
 	var out []uint32
 	for _, d := range docs {
 		if s.visible(d, scope) {
@@ -187,7 +188,7 @@ type naming struct {
 // in any spelling, or has among its words a qualified name, or a bare one of
 // several parts. Single words do not count within a sentence: they are far
 // more often plain English than names.
-func (s *snapshot) namesIn(text string, scope func(*Tool) bool) naming {
+func (s *snapshot) namesIn(text string, scope func(*tool.Tool) bool) naming {
 	var n naming
 	text = analysis.Bound(text, analysis.MaxBytes)
 	if docs, level := s.resolveLevel(text, scope); len(docs) > 0 {
@@ -206,7 +207,7 @@ func (s *snapshot) namesIn(text string, scope func(*Tool) bool) naming {
 	return n
 }
 
-func (s *snapshot) named(word string, scope func(*Tool) bool, n *naming) {
+func (s *snapshot) named(word string, scope func(*tool.Tool) bool, n *naming) {
 	docs := append(s.split(word, "/"), s.spelled(word)...)
 	if docs = s.see(docs, scope); len(docs) > 0 {
 		n.docs = append(n.docs, docs...)
@@ -253,7 +254,7 @@ const (
 
 // Suggest returns up to n tools whose names are nearest to name among those
 // that scope allows.
-func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
+func (ix *Index) Suggest(name string, scope func(*tool.Tool) bool, n int) []Hit {
 	s := ix.snapshot()
 	g := newGuess(name)
 	var top rank.Top
@@ -314,7 +315,7 @@ func nameWords(name string) []string {
 // likeness is in [0, 1]: the better of edit distance over length, and the
 // words the names share of all their words; 0 for a tool that is near by
 // neither. The server's letters do not make its other tools near.
-func (g *guess) likeness(t *Tool) float64 {
+func (g *guess) likeness(t *tool.Tool) float64 {
 	name := strings.ToLower(boundRunes(t.Name))
 	qualified := name
 	if t.Server != "" {

@@ -330,7 +330,7 @@ func randomIndex(t *testing.T, r *rand.Rand, n int) *Index {
 		if r.IntN(10) == 0 {
 			name += "_blank"
 		}
-		tl, err := Decode(server, tool(name, randomText(r, r.IntN(20), " "), pick(r, "owner", "path", "query")...))
+		tl, err := Decode(server, rawTool(name, randomText(r, r.IntN(20), " "), pick(r, "owner", "path", "query")...))
 		if err != nil {
 			t.Fatal(err)
 		}

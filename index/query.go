@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/tooldex/tooldex/index/rank"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // A Mode is a way of ranking.
@@ -43,7 +44,7 @@ type Filter struct {
 	// Scope says whether the caller may see a tool; nil allows all. It must
 	// be pure and fast: it is asked once for each tool of the catalog. The
 	// Tool it is given has no Raw.
-	Scope func(*Tool) bool
+	Scope func(*tool.Tool) bool
 }
 
 // Results are the answer to one search, over one snapshot of the catalog.
@@ -67,7 +68,7 @@ type Results struct {
 
 // A Hit is one row of Results.
 type Hit struct {
-	Tool        Tool // without Raw
+	Tool        tool.Tool // without Raw
 	ID          string
 	Category    string   // effective: configured, of the upstream, or derived
 	Score       float64  // in [0, 1], absolute; 0 for an empty query

@@ -13,6 +13,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // rawCache is how many tool objects stay in memory: a schema has 2.5 KB.
@@ -133,7 +134,7 @@ func (ix *Index) Raw(id string) (json.RawMessage, error) {
 }
 
 // objectFor reads a tool's object without keeping it.
-func (ix *Index) objectFor(ctx context.Context, t *Tool, id string) ([]byte, error) {
+func (ix *Index) objectFor(ctx context.Context, t *tool.Tool, id string) ([]byte, error) {
 	raw, key := ix.raws.find(t.Server, id)
 	if raw != nil {
 		return raw, nil

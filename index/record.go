@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // headVersion is the version of what is stored of a tool beside its analysis.
@@ -18,7 +19,7 @@ var (
 
 // encodeHead writes what is resident of a tool: a version, its strings, then
 // its lists, lengths before contents, all numbers as unsigned varints.
-func encodeHead(t *Tool) string {
+func encodeHead(t *tool.Tool) string {
 	w := writer{binary.AppendUvarint(make([]byte, 0, 256+len(t.Description)), headVersion)}
 	for _, s := range headStrings(t) {
 		w.text(*s)
@@ -39,18 +40,18 @@ func encodeHead(t *Tool) string {
 	return string(w.data)
 }
 
-func headStrings(t *Tool) []*string {
+func headStrings(t *tool.Tool) []*string {
 	return []*string{&t.Server, &t.Name, &t.Key, &t.Title, &t.Description, &t.Category, &t.Integration, &t.Visibility, &t.Inexecutable}
 }
 
-func headLists(t *Tool) []*[]string {
+func headLists(t *tool.Tool) []*[]string {
 	return []*[]string{&t.Tags, &t.Phrases, &t.Teams, &t.Warnings}
 }
 
 // decodeHead reads a tool without Raw and FirstSeen, whose strings are slices
 // of data.
-func decodeHead(data string) (Tool, error) {
-	var t Tool
+func decodeHead(data string) (tool.Tool, error) {
+	var t tool.Tool
 	r := reader{data: data}
 	if r.number() != headVersion {
 		return t, errOutdated
@@ -62,10 +63,10 @@ func decodeHead(data string) (Tool, error) {
 		*l = r.texts()
 	}
 	if n := r.count(); n > 0 {
-		t.Examples = make([]Example, n)
+		t.Examples = make([]tool.Example, n)
 	}
 	for i := range t.Examples {
-		t.Examples[i] = Example{Description: r.text(), Arguments: []byte(r.text())}
+		t.Examples[i] = tool.Example{Description: r.text(), Arguments: []byte(r.text())}
 	}
 	t.Hidden = r.number() == 1
 	return t, r.end()
@@ -158,7 +159,7 @@ func storedEntry(e *entry, raw []byte) store.Entry {
 }
 
 // storedTool is a tool as it is stored, without Raw.
-func storedTool(se *store.Entry) (Tool, error) {
+func storedTool(se *store.Entry) (tool.Tool, error) {
 	t, err := decodeHead(se.Head)
 	t.FirstSeen = se.FirstSeen.UTC()
 	return t, err

@@ -162,10 +162,10 @@ func TestConfidence(t *testing.T) {
 func crowd(t testing.TB, n int) *Index {
 	catalog := map[string][]json.RawMessage{}
 	for i := range n {
-		catalog["flood"] = append(catalog["flood"], tool(fmt.Sprint("weather_", strings.Repeat("x", i+1)), "Tell the weather forecast"))
+		catalog["flood"] = append(catalog["flood"], rawTool(fmt.Sprint("weather_", strings.Repeat("x", i+1)), "Tell the weather forecast"))
 	}
 	for _, s := range []string{"a", "b", "c"} {
-		catalog[s] = []json.RawMessage{tool("weather", "Tell the weather forecast of one place")}
+		catalog[s] = []json.RawMessage{rawTool("weather", "Tell the weather forecast of one place")}
 	}
 	return newIndex(t, Options{}, catalog)
 }

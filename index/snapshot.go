@@ -11,6 +11,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // A snapshot is one immutable state of the searchable catalog. Documents are
@@ -174,7 +175,7 @@ func (s *snapshot) hit(doc uint32) Hit {
 }
 
 // visible says whether scope lets the caller see a document.
-func (s *snapshot) visible(doc uint32, scope func(*Tool) bool) bool {
+func (s *snapshot) visible(doc uint32, scope func(*tool.Tool) bool) bool {
 	return scope == nil || scope(&s.docs[doc].tool)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/tooldex/tooldex/gateway/words"
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // maxSubschemas bounds what compiling costs: its time grows with the square
@@ -36,7 +36,7 @@ type compiledSchema struct {
 
 // compile reads a schema without its faults. JSON Schema 2020-12 is assumed
 // unless $schema says otherwise.
-func compile(raw json.RawMessage, faults []index.SchemaFault) (*compiledSchema, error) {
+func compile(raw json.RawMessage, faults []tool.SchemaFault) (*compiledSchema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("parse schema: %w", err)

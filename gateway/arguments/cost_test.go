@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/rawjson"
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // doubling is a schema of n definitions of which each refers to the next
@@ -88,7 +88,7 @@ func TestBombs(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			began := time.Now()
-			err := NewChecker().Check(t.Context(), "s/t", NewSchema(index.Schema{JSON: json.RawMessage(bomb[0])}, nil), json.RawMessage(bomb[1]))
+			err := NewChecker().Check(t.Context(), "s/t", NewSchema(tool.Schema{JSON: json.RawMessage(bomb[0])}, nil), json.RawMessage(bomb[1]))
 			took := time.Since(began)
 			runtime.ReadMemStats(&after)
 			t.Logf("%v, %d MB: %v", took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20, err)
@@ -110,7 +110,7 @@ func TestBombs(t *testing.T) {
 // callers that have gone.
 func TestHeavyChecks(t *testing.T) {
 	c := NewChecker()
-	schema := NewSchema(index.Schema{JSON: json.RawMessage(`{"properties":{"a":{"items":{"type":"integer"}}}}`)}, nil)
+	schema := NewSchema(tool.Schema{JSON: json.RawMessage(`{"properties":{"a":{"items":{"type":"integer"}}}}`)}, nil)
 	arguments := json.RawMessage(`{"a":[1` + strings.Repeat(",2", 10_000) + `]}`)
 	if err := c.Check(t.Context(), "s/t", schema, arguments); err != nil {
 		t.Fatal(err)

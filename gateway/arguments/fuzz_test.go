@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // FuzzCheck: no schema and no arguments break the check, and what it says is
@@ -23,7 +23,7 @@ func FuzzCheck(f *testing.F) {
 		if !json.Valid(schema) {
 			return
 		}
-		err := c.Check(t.Context(), "s/t", NewSchema(index.Schema{JSON: schema}, nil), arguments)
+		err := c.Check(t.Context(), "s/t", NewSchema(tool.Schema{JSON: schema}, nil), arguments)
 		var e *Error
 		if errors.As(err, &e) && len(e.Problem) > 4000 { // of at most 1,000 characters
 			t.Errorf("the error has %d bytes: %s", len(e.Problem), e.Problem)

@@ -4,13 +4,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // mend takes a fault out of a schema, so that the rest can be checked: a
 // schema becomes one that allows everything, and a keyword goes, but for the
 // names of a list of required ones.
-func mend(schema any, f index.SchemaFault) {
+func mend(schema any, f tool.SchemaFault) {
 	last := len(f.Path) - 1
 	if last < 0 {
 		return

@@ -8,7 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 const draft4, draft7 = `"$schema":"http://json-schema.org/draft-04/schema#",`, `"$schema":"http://json-schema.org/draft-07/schema#",`
@@ -45,7 +45,7 @@ func TestBrokenSchemas(t *testing.T) {
 		if _, err := compile(json.RawMessage(tt.schema), nil); err == nil {
 			t.Errorf("%s compiles as it is", tt.schema)
 		}
-		s := index.InputSchema(json.RawMessage(`{"inputSchema":` + strings.Replace(tt.schema, "{", `{"type":"object",`, 1) + `}`))
+		s := tool.InputSchema(json.RawMessage(`{"inputSchema":` + strings.Replace(tt.schema, "{", `{"type":"object",`, 1) + `}`))
 		if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], tt.want) {
 			t.Errorf("%s: warnings %q, want %q in one", tt.schema, s.Warnings, tt.want)
 		}
@@ -78,7 +78,7 @@ func TestSoundSchemas(t *testing.T) {
 		`{` + draft4 + `"type":"object","properties":{"a":{"minimum":1,"exclusiveMinimum":true,"additionalProperties":false}}}`,
 		`{` + draft7 + `"type":"object","properties":{"a":{"items":[{"type":"string"}],"additionalItems":false}},"definitions":{"d":{"$ref":"#/properties/a"}}}`,
 	} {
-		s := index.InputSchema(json.RawMessage(`{"inputSchema":` + schema + `}`))
+		s := tool.InputSchema(json.RawMessage(`{"inputSchema":` + schema + `}`))
 		if len(s.Faults)+len(s.Warnings) > 0 {
 			t.Errorf("%s: %q", schema, s.Warnings)
 		}
@@ -100,7 +100,7 @@ func FuzzMend(f *testing.F) {
 		} else if _, ok := doc.(map[string]any); !ok {
 			return
 		}
-		s := index.InputSchema(append(append([]byte(`{"inputSchema":`), schema...), '}'))
+		s := tool.InputSchema(append(append([]byte(`{"inputSchema":`), schema...), '}'))
 		if s.Unusable != "" {
 			return
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // An Error says why arguments cannot be given to a tool, and what to do next.
@@ -31,7 +31,7 @@ type Schema struct {
 // NewSchema returns the schema s, of which what is faulty is not checked.
 // Compiled is called once it takes memory, with about how many bytes; nil is
 // not called.
-func NewSchema(s index.Schema, compiled func(bytes int)) *Schema {
+func NewSchema(s tool.Schema, compiled func(bytes int)) *Schema {
 	return &Schema{raw: s.JSON, compile: sync.OnceValues(func() (*compiledSchema, error) {
 		s, err := compile(s.JSON, s.Faults)
 		if err == nil && compiled != nil {

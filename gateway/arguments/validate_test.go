@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 func TestCheck(t *testing.T) {
@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		{"not an object", csv, `[1]`, []string{"arguments: expected object, got array"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			schema := NewSchema(index.Schema{JSON: json.RawMessage(tt.schema)}, nil)
+			schema := NewSchema(tool.Schema{JSON: json.RawMessage(tt.schema)}, nil)
 			err := NewChecker().Check(t.Context(), "s/t", schema, json.RawMessage(tt.arguments))
 			var e *Error
 			if tt.want == nil {

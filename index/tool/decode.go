@@ -1,4 +1,4 @@
-package index
+package tool
 
 import (
 	"encoding/json"
@@ -163,59 +163,4 @@ func (d *decoder) example(e Example) {
 	if len(d.tool.Examples) < maxExamples {
 		d.tool.Examples = append(d.tool.Examples, e)
 	}
-}
-
-const (
-	maxParamDepth = 4  // levels of nested parameters that are read
-	maxEnum       = 20 // values of one enum that are read
-)
-
-// parameters are the texts of a tool's input schema that are searched.
-type parameters struct {
-	names []string
-	texts []string // descriptions and enum values
-}
-
-// parametersOf reads a tool object's parameters in the schema's own order,
-// depth first.
-func parametersOf(tool json.RawMessage) parameters {
-	var p parameters
-	p.add(member(tool, "inputSchema"), maxParamDepth)
-	return p
-}
-
-func (p *parameters) add(schema []byte, levels int) {
-	if levels == 0 {
-		return
-	}
-	eachMember(member(schema, "properties"), func(name string, v json.RawMessage) bool {
-		p.names = append(p.names, name)
-		if !isObject(v) {
-			return true
-		}
-		if s := unquote(member(v, "description")); s != "" {
-			p.texts = append(p.texts, s)
-		}
-		if s := enumText(member(v, "enum")); s != "" {
-			p.texts = append(p.texts, s)
-		}
-		if string(member(v, "type")) == `"array"` {
-			v = member(v, "items")
-		}
-		p.add(v, levels-1)
-		return true
-	})
-}
-
-func enumText(list []byte) string {
-	var words []string
-	eachElement(list, func(v json.RawMessage) bool {
-		if len(v) > 0 && v[0] == '"' {
-			words = append(words, unquote(v))
-		} else {
-			words = append(words, string(v))
-		}
-		return len(words) < maxEnum
-	})
-	return strings.Join(words, " ")
 }

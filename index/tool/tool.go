@@ -1,4 +1,7 @@
-package index
+// Package tool is the vocabulary of the index: a tool as its upstream describes
+// it, read from JSON without losing a byte ([Decode]), its input schema made fit
+// for use ([InputSchema]), and the texts of it that are searched and embedded.
+package tool
 
 import (
 	"crypto/sha256"

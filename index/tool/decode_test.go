@@ -1,4 +1,4 @@
-package index
+package tool
 
 import (
 	"encoding/json"
@@ -143,11 +143,11 @@ func TestParameters(t *testing.T) {
 		"any": true,
 		"one": {"properties": {"two": {"properties": {"three": {"properties": {"four": {"properties": {"five": {}}}}}}}}}
 	}}}`)
-	got := parametersOf(raw)
-	if diff := cmp.Diff([]string{"zeta", "alpha", `in"ner`, "any", "one", "two", "three", "four"}, got.names); diff != "" {
+	got := ParametersOf(raw)
+	if diff := cmp.Diff([]string{"zeta", "alpha", `in"ner`, "any", "one", "two", "three", "four"}, got.Names); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"last letter", "b 1 true", "first", "café"}, got.texts); diff != "" {
+	if diff := cmp.Diff([]string{"last letter", "b 1 true", "first", "café"}, got.Texts); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -168,7 +168,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("example %q is no JSON", e.Arguments)
 			}
 		}
-		parametersOf(data)
+		ParametersOf(data)
 	})
 }
 
