@@ -132,7 +132,7 @@ func TestSimilar(t *testing.T) {
 			t.Errorf("twins: %s, reason %q", diff, got[0].Reason)
 		}
 		if got[1].Tool.Name != "write_file" || len(got[1].Homes) != 1 ||
-			got[1].Reason != "shares inputs path; words contents, file; category File Operations" {
+			got[1].Reason != "shares inputs path; words file; category File Operations" {
 			t.Errorf("second row %s %v, reason %q", got[1].Tool.QualifiedName(), got[1].Homes, got[1].Reason)
 		}
 		if got[0].Score < got[1].Score || got[1].Score <= 0 || got[0].Score > 1 {

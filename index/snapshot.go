@@ -38,8 +38,9 @@ type snapshot struct {
 
 // onDemand is what is made of the documents when it is first asked for.
 type onDemand struct {
-	byName       func() []uint32 // documents in order of name, then qualified name
-	descriptions func() []string // folded
+	byName       func() []uint32       // documents in order of name, then qualified name
+	descriptions func() []string       // folded
+	inputs       func() map[string]int // how many documents have an input, by its name
 	facets       [facets]func() *grouping
 }
 
@@ -49,6 +50,7 @@ type onDemand struct {
 func newOnDemand(docs []*document) (o onDemand) {
 	o.byName = sync.OnceValue(func() []uint32 { return sortNames(docs) })
 	o.descriptions = sync.OnceValue(func() []string { return foldDescriptions(docs) })
+	o.inputs = sync.OnceValue(func() map[string]int { return countInputs(docs) })
 	for f := range o.facets {
 		o.facets[f] = sync.OnceValue(func() *grouping { return groupBy(docs, facet(f)) })
 	}

@@ -55,8 +55,9 @@ var stopWords = sync.OnceValue(func() map[string]bool {
 
 // A Token is one term of a text.
 type Token struct {
-	Text  string
-	Extra bool // a whole identifier beside its parts: counts in no length
+	Text   string
+	Extra  bool   // a whole identifier beside its parts: counts in no length
+	Source string // the part of the normalised text that the term was made of; "" when extra
 }
 
 // An Analyzer keeps the scratch space of analysis. The zero value is ready
@@ -203,7 +204,7 @@ func (a *Analyzer) bigrams(s string) int {
 		}
 		if c == ideograph {
 			if units >= 2 {
-				a.emit(s[prev:end], false)
+				a.emit(s[prev:end], s[prev:end])
 			}
 			prev, cur = cur, end
 			units++
@@ -213,13 +214,14 @@ func (a *Analyzer) bigrams(s string) int {
 	if units == 1 {
 		prev = cur
 	}
-	a.emit(s[prev:end], false)
+	a.emit(s[prev:end], s[prev:end])
 	return end
 }
 
-func (a *Analyzer) emit(term string, extra bool) {
+// emit adds a term that was made of a source; one without is extra.
+func (a *Analyzer) emit(term, source string) {
 	if term != "" {
-		a.out = append(a.out, Token{Text: Bound(term, MaxTerm), Extra: extra})
+		a.out = append(a.out, Token{Text: Bound(term, MaxTerm), Extra: source == "", Source: source})
 	}
 }
 
@@ -227,7 +229,7 @@ func (a *Analyzer) emit(term string, extra bool) {
 func (a *Analyzer) identifier(s string) int {
 	end := a.split(s)
 	for _, p := range a.parts {
-		a.emit(a.term(p), false)
+		a.emit(a.term(p), p)
 	}
 	if len(a.parts) > 1 {
 		a.joined = a.joined[:0]
@@ -235,7 +237,7 @@ func (a *Analyzer) identifier(s string) int {
 			a.joined = append(a.joined, p...)
 		}
 		if len(a.joined) <= MaxTerm {
-			a.emit(a.whole(string(a.joined)), true)
+			a.emit(a.whole(string(a.joined)), "")
 		}
 	}
 	return end
