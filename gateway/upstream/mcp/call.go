@@ -25,6 +25,16 @@ const progressBuffer = 64
 
 var tokens atomic.Int64
 
+// callWithin is call within the server's timeout when ctx has no deadline.
+func (s *server) callWithin(ctx context.Context, r upstream.Request) (upstream.Result, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, orDuration(s.spec.Timeout, s.o.DefaultTimeout))
+		defer cancel()
+	}
+	return s.call(ctx, r)
+}
+
 // call runs one tools/call with the retries that r allows.
 func (s *server) call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
 	fail := func(res upstream.Result, err error) (upstream.Result, error) {
@@ -94,6 +104,8 @@ func (s *server) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.places <- struct{}{}:
 		return leave, nil
+	case <-s.gone:
+		return nil, upstream.ErrStopped
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting for one of %d calls under way: %w", cap(s.places), context.Cause(ctx))
 	}

@@ -42,6 +42,9 @@ type server struct {
 	starts  chan struct{} // shared by all servers of the Set
 	wake    chan struct{} // ends a back-off
 	relist  chan chan<- listed
+	gone    chan struct{} // closed when run has ended
+	end     func()        // ends run; set before it
+	leaving atomic.Bool   // another server has its name: lists are dropped
 
 	mu       sync.Mutex      // guards the fields below
 	st       upstream.Status // without what status computes
@@ -67,6 +70,7 @@ func newServer(sp Spec, o Options, starts chan struct{}) *server {
 		queue:  defaultQueue,
 		wake:   make(chan struct{}, 1),
 		relist: make(chan chan<- listed),
+		gone:   make(chan struct{}),
 		news:   make(chan struct{}),
 	}
 	if sp.Queue > 0 {
@@ -89,6 +93,7 @@ func newServer(sp Spec, o Options, starts chan struct{}) *server {
 
 // run keeps the server connected until ctx ends.
 func (s *server) run(ctx context.Context) {
+	defer close(s.gone)
 	if s.spec.Disabled != "" {
 		return
 	}
@@ -225,6 +230,9 @@ func (s *server) list(ctx context.Context, c *conn) (time.Duration, error) {
 			err = fmt.Errorf("tools/list: %w", c.cause())
 		}
 		return 0, err
+	}
+	if s.leaving.Load() {
+		return 0, upstream.ErrStopped
 	}
 	s.o.OnList(ctx, s.spec.Name, l)
 	s.set(func() {

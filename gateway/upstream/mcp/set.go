@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -69,51 +68,57 @@ func orDuration(d, or time.Duration) time.Duration {
 	return d
 }
 
-// A Set keeps the connections to a number of servers. Its methods are safe
-// for concurrent use.
+// A Set keeps the connections to a number of servers, which Apply may change
+// at any time. Its methods are safe for concurrent use.
 type Set struct {
-	o       Options
-	servers []*server // in the order of the specs
+	o      Options
+	starts chan struct{} // shared by all servers
+
+	mu      sync.Mutex // guards the fields below
+	servers []*server  // in the order of the specs
 	byName  map[string]*server
-	running atomic.Bool
+	ctx     context.Context // of Run; nil before
+	ended   bool            // Run's ctx is done
+
+	running sync.WaitGroup // servers, those that are being replaced too
 }
 
 // NewSet checks the specs, all of them, and returns a Set that Run brings to
 // life.
 func NewSet(specs []Spec, o Options) (*Set, error) {
-	s := &Set{o: o.withDefaults(), byName: map[string]*server{}}
-	starts := make(chan struct{}, s.o.Starts)
-	var errs []error
-	for _, sp := range specs {
-		if err := sp.Check(); err != nil && sp.Disabled == "" {
-			errs = append(errs, err)
-		}
-		if s.byName[sp.Name] != nil {
-			errs = append(errs, fmt.Errorf("server %q: configured twice: rename one", sp.Name))
-		}
-		srv := newServer(sp, s.o, starts)
-		s.servers = append(s.servers, srv)
-		s.byName[sp.Name] = srv
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return s, nil
+	o = o.withDefaults()
+	s := &Set{o: o, starts: make(chan struct{}, o.Starts), byName: map[string]*server{}}
+	_, err := s.Apply(specs)
+	return s, err
 }
 
 // Run connects to all servers and keeps them connected until ctx ends. It
 // returns nil once every session, process and goroutine has stopped. A Set
 // runs once.
 func (s *Set) Run(ctx context.Context) error {
-	if s.running.Swap(true) {
+	s.mu.Lock()
+	if s.ctx != nil {
+		s.mu.Unlock()
 		return errors.New("run upstreams: they have run already")
 	}
-	var wg sync.WaitGroup
+	s.ctx = ctx
 	for _, srv := range s.servers {
-		wg.Go(func() { srv.run(ctx) })
+		s.start(srv)
 	}
-	wg.Wait()
+	s.mu.Unlock()
+	<-ctx.Done()
+	s.mu.Lock()
+	s.ended = true // nothing starts any more
+	s.mu.Unlock()
+	s.running.Wait()
 	return nil
+}
+
+// named is the server of this name, nil if there is none.
+func (s *Set) named(name string) *server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[name]
 }
 
 // Call makes one tools/call and waits for its result, for a server that is
@@ -122,22 +127,23 @@ func (s *Set) Run(ctx context.Context) error {
 // or the server's *jsonrpc.Error. The Result says even then whether the call
 // may have run.
 func (s *Set) Call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
-	srv := s.byName[r.Server]
-	if srv == nil {
-		return upstream.Result{}, &upstream.CallError{Server: r.Server, Tool: r.Tool, Err: upstream.ErrUnknownServer}
+	for {
+		srv := s.named(r.Server)
+		if srv == nil {
+			return upstream.Result{}, &upstream.CallError{Server: r.Server, Tool: r.Tool, Err: upstream.ErrUnknownServer}
+		}
+		res, err := srv.callWithin(ctx, r)
+		if res.Sent || !errors.Is(err, upstream.ErrStopped) || s.named(r.Server) == srv {
+			return res, err
+		}
+		// It was replaced while the call waited for it.
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, orDuration(srv.spec.Timeout, s.o.DefaultTimeout))
-		defer cancel()
-	}
-	return srv.call(ctx, r)
 }
 
 // Refresh has a server list its tools now and returns the list, after OnList
 // has had it. It ends a pause between two attempts to connect.
 func (s *Set) Refresh(ctx context.Context, server string) (upstream.Listing, error) {
-	srv := s.byName[server]
+	srv := s.named(server)
 	if srv == nil {
 		return upstream.Listing{}, fmt.Errorf("refresh %s: %w", server, upstream.ErrUnknownServer)
 	}
@@ -150,8 +156,11 @@ func (s *Set) Refresh(ctx context.Context, server string) (upstream.Listing, err
 
 // Status describes all servers, in the order of their specs.
 func (s *Set) Status() []upstream.Status {
-	all := make([]upstream.Status, 0, len(s.servers))
-	for _, srv := range s.servers {
+	s.mu.Lock()
+	servers := s.servers // which Apply replaces whole
+	s.mu.Unlock()
+	all := make([]upstream.Status, 0, len(servers))
+	for _, srv := range servers {
 		all = append(all, srv.status())
 	}
 	return all
@@ -159,7 +168,7 @@ func (s *Set) Status() []upstream.Status {
 
 // Source is the Source of the Spec of this name, "" if there is none.
 func (s *Set) Source(name string) string {
-	if srv := s.byName[name]; srv != nil {
+	if srv := s.named(name); srv != nil {
 		return srv.spec.Source()
 	}
 	return ""
