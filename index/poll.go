@@ -181,7 +181,7 @@ func (ix *Index) collect(ctx context.Context, least int64) {
 		return
 	}
 	ix.embeddings.put.Store(0)
-	_, err := ix.store.Collect(ctx, spareVectors)
+	_, err := ix.store.Collect(ctx, spareVectors, nil)
 	if err == nil {
 		_, err = ix.store.Compact(ctx)
 	}

@@ -61,6 +61,7 @@ type Counters struct {
 	File       uint64 // identifies the file; another one has other numbers
 	Generation uint64 // of the catalog
 	Recorded   uint64 // of the metrics
+	Phrased    uint64 // of the phrases
 }
 
 // Counters reads them, trying for the lock once: a poller comes back anyway.
@@ -78,6 +79,7 @@ func counters(tx *bbolt.Tx) (c Counters) {
 	c.File, _ = m.uint64("id")
 	c.Generation, _ = m.uint64("generation")
 	c.Recorded, _ = m.uint64("recorded")
+	c.Phrased, _ = m.uint64("phrased")
 	return c
 }
 
@@ -219,7 +221,7 @@ func dropServer(tx *bbolt.Tx, k Key) error {
 			return err
 		}
 	}
-	for _, name := range []string{"metrics", "servers"} {
+	for _, name := range []string{"metrics", phraseBucket, "servers"} {
 		if _, err := in(tx, name).deleteAll(k[:], nil); err != nil {
 			return err
 		}

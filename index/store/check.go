@@ -86,6 +86,9 @@ func sound(name string, k, p []byte) bool {
 	case "metrics":
 		_, ok := decodeMetrics(p)
 		return ok && len(k) == len(Key{})+len(ID{})
+	case phraseBucket:
+		_, ok := new(Phrased).unframe(p)
+		return ok && len(k) == len(Key{})+len(ID{})
 	case "tools":
 		return len(k) == 1+len(Key{})+len(ID{}) && soundTool(k[0], p)
 	}

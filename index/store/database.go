@@ -99,7 +99,7 @@ func (d *database) heal(meta bucket) error {
 			return err
 		}
 	}
-	for _, name := range []string{"generation", "recorded"} {
+	for _, name := range []string{"generation", "recorded", "phrased"} {
 		if _, found := meta.uint64(name); !found {
 			if err := bump(meta, name); err != nil {
 				return err
@@ -122,7 +122,7 @@ func (d *database) admit(tx *bbolt.Tx) error {
 		return errOlder
 	}
 	for _, name := range buckets {
-		if tx.Bucket([]byte(name)) == nil {
+		if tx.Bucket([]byte(name)) == nil && name != phraseBucket {
 			return fmt.Errorf("%w: bucket %s is missing", ErrDamaged, name)
 		}
 	}
@@ -207,5 +207,6 @@ func (d *database) initialise(tx *bbolt.Tx) error {
 		m.put([]byte("format"), binary.LittleEndian.AppendUint32(nil, d.o.format)),
 		m.put([]byte("id"), id[:]),
 		m.putUint64("generation", 0),
-		m.putUint64("recorded", 0))
+		m.putUint64("recorded", 0),
+		m.putUint64("phrased", 0))
 }

@@ -99,16 +99,19 @@ func (s *Store) redate(ctx context.Context, now time.Time, d duties) error {
 	})
 }
 
-// Collect deletes the vectors that no stored tool needs, once they are more
-// than the others and spare together, and likewise the first-seen dates of
-// tools that are gone. It returns how many of both went.
-func (s *Store) Collect(ctx context.Context, spare int) (int, error) {
-	vectors, dates := false, false
+// Collect deletes the vectors that no stored tool or phrase needs and keep
+// (nil: none) does not ask for, once they are more than the others and spare
+// together, and likewise the first-seen dates and phrases of tools that are
+// gone. It returns how many of them went.
+func (s *Store) Collect(ctx context.Context, spare int, keep func(text [32]byte) bool) (int, error) {
+	vectors, dates, phrases := false, false, false
 	err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
-		needed, unneeded := countVectors(tx)
+		needed, unneeded := countVectors(tx, keep)
 		vectors = unneeded > needed+spare
 		present, gone := countDates(in(tx, "tools"))
 		dates = gone > present+spare
+		present, gone = countPhrases(tx)
+		phrases = gone > present+spare
 		return nil
 	})
 	sum := 0
@@ -118,8 +121,9 @@ func (s *Store) Collect(ctx context.Context, spare int) (int, error) {
 		prefix string
 		drops  func(tx *bbolt.Tx) func(key []byte) bool
 	}{
-		{vectors, "vectors", "", unneededVectors},
-		{dates, "tools", "f", goneTools},
+		{vectors, "vectors", "", func(tx *bbolt.Tx) func([]byte) bool { return unneededVectors(tx, keep) }},
+		{dates, "tools", "f", func(tx *bbolt.Tx) func([]byte) bool { return goneTools(tx, 1) }},
+		{phrases, phraseBucket, "", func(tx *bbolt.Tx) func([]byte) bool { return goneTools(tx, 0) }},
 	} {
 		for n := most; sweep.due && n == most && err == nil; sum += n {
 			err = s.update(ctx, func(tx *bbolt.Tx) (err error) {
@@ -135,15 +139,17 @@ func (s *Store) Collect(ctx context.Context, spare int) (int, error) {
 // turn.
 const most = 4096
 
-func unneededVectors(tx *bbolt.Tx) func(key []byte) bool {
-	texts := neededTexts(tx)
-	return func(k []byte) bool { return !texts[textOf(k)] }
+func unneededVectors(tx *bbolt.Tx, keep func([32]byte) bool) func(key []byte) bool {
+	texts := neededTexts(tx, keep)
+	return func(k []byte) bool { return !texts(textOf(k)) }
 }
 
-func goneTools(tx *bbolt.Tx) func(key []byte) bool {
+// goneTools says of a key whether the tool that stands in it behind skip bytes
+// is gone.
+func goneTools(tx *bbolt.Tx, skip int) func(key []byte) bool {
 	tools := in(tx, "tools")
 	return func(k []byte) bool {
-		v, _ := tools.get(append([]byte{'h'}, k[1:]...))
+		v, _ := tools.get(append([]byte{'h'}, k[skip:]...))
 		return v == nil
 	}
 }
@@ -160,11 +166,24 @@ func countDates(tools bucket) (present, gone int) {
 	return present, max(0, keys("f")-present)
 }
 
-func countVectors(tx *bbolt.Tx) (needed, unneeded int) {
-	texts := neededTexts(tx)
+func countPhrases(tx *bbolt.Tx) (present, gone int) {
+	drops := goneTools(tx, 0)
+	in(tx, phraseBucket).each(nil, func(k, _ []byte, _ bool) bool {
+		if drops(k) {
+			gone++
+		} else {
+			present++
+		}
+		return true
+	})
+	return present, gone
+}
+
+func countVectors(tx *bbolt.Tx, keep func([32]byte) bool) (needed, unneeded int) {
+	texts := neededTexts(tx, keep)
 	c := tx.Bucket([]byte("vectors")).Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
-		if texts[textOf(k)] {
+		if texts(textOf(k)) {
 			needed++
 		} else {
 			unneeded++
@@ -173,8 +192,9 @@ func countVectors(tx *bbolt.Tx) (needed, unneeded int) {
 	return needed, unneeded
 }
 
-// neededTexts are the texts that the stored tools name.
-func neededTexts(tx *bbolt.Tx) map[[32]byte]bool {
+// neededTexts says which texts the stored tools and phrases name or keep
+// asks for.
+func neededTexts(tx *bbolt.Tx, keep func([32]byte) bool) func([32]byte) bool {
 	texts := make(map[[32]byte]bool)
 	in(tx, "tools").each([]byte("h"), func(_, p []byte, _ bool) bool {
 		var e Entry
@@ -185,7 +205,16 @@ func neededTexts(tx *bbolt.Tx) map[[32]byte]bool {
 		}
 		return true
 	})
-	return texts
+	in(tx, phraseBucket).each(nil, func(_, p []byte, _ bool) bool {
+		var e Phrased
+		if _, ok := e.unframe(p); ok {
+			for _, t := range e.Texts {
+				texts[t] = true
+			}
+		}
+		return true
+	})
+	return func(t [32]byte) bool { return texts[t] || keep != nil && keep(t) }
 }
 
 func textOf(k []byte) (t [32]byte) {

@@ -76,6 +76,9 @@ func (d *database) readAll(tx *bbolt.Tx) error {
 }
 
 func walkBucket(b bucket) error {
+	if b.Bucket == nil {
+		return nil
+	}
 	var last []byte
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {

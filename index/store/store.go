@@ -32,6 +32,7 @@
 //	meta     id            u64, random, made with the file
 //	meta     generation    u64, one more with every change of the catalog
 //	meta     recorded      u64, one more with every change of the metrics
+//	meta     phrased       u64, one more with every change of the phrases
 //	meta     space/ X      JSON: model, template, dims, used
 //	servers  S             JSON: name, listed, seen, generation, warnings
 //	tools    h S I         sum [16] | count u8 | count × T | head
@@ -40,10 +41,12 @@
 //	terms                  empty: a package of format 1 looks for it before it looks at the format
 //	metrics  S I           total i64 | failed i64 | nanoseconds i64 | last time
 //	vectors  X T           scale f32 | i8 …; as format 1 left it f32 …
+//	phrases  S I           count u8 | count × T | what people say when they need the tool
 //
 // The letters h, r and f are one byte of the key. sum identifies head and raw
-// object together; the T of a head are the texts whose vectors it needs, and
-// keep those from being collected. f outlives its tool, so that a tool that
+// object together; the T of a head and of phrases are the texts whose vectors
+// they need, and keep those from being collected. The bucket of phrases is made
+// with the first of them, and need not be there. f outlives its tool, so that a tool that
 // comes back keeps its date.
 package store
 
@@ -98,6 +101,7 @@ type Store struct {
 	catalog
 	vectors
 	executions
+	phrases
 }
 
 // Open prepares the store of the state folder dir: it creates or upgrades the
@@ -118,7 +122,7 @@ func Open(dir string, o Options) (*Store, error) {
 		o.upgrades = upgrades
 	}
 	d := newDatabase(dir, o)
-	s := &Store{d, catalog{d}, vectors{d}, executions{d}}
+	s := &Store{d, catalog{d}, vectors{d}, executions{d}, phrases{d}}
 	if err := s.prepareFolder(); err != nil {
 		return nil, err
 	}

@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("TOOLDEX_STORE_CRASH"); dir != "" {
 		os.Exit(crashChild(dir))
 	}
+	if dir := os.Getenv("TOOLDEX_STORE_SAYING"); dir != "" {
+		os.Exit(sayingChild(dir))
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -301,10 +304,10 @@ func TestCollect(t *testing.T) {
 	if err := s.PutVectors(t.Context(), x, texts, [][]byte{{1}, {1}, {1}, {1}}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Collect(t.Context(), 5); n != 0 || err != nil {
+	if n, err := s.Collect(t.Context(), 5, nil); n != 0 || err != nil {
 		t.Errorf("collected %d within the spare, %v", n, err)
 	}
-	if n, err := s.Collect(t.Context(), 0); n != 3+6 || err != nil {
+	if n, err := s.Collect(t.Context(), 0, nil); n != 3+6 || err != nil {
 		t.Errorf("collected %d, %v; want the 3 vectors that no tool needs and the 6 dates without a tool", n, err)
 	}
 	left := 0

@@ -13,7 +13,10 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // buckets are the names of all buckets of the file.
-var buckets = []string{"meta", "servers", "tools", "metrics", "vectors"}
+var buckets = []string{"meta", "servers", "tools", "metrics", "vectors", phraseBucket}
+
+// phraseBucket may be missing: what made the file may not have known it.
+const phraseBucket = "phrases"
 
 // emptyBucket held the analyses in format 1, whose package takes a file
 // without it for damaged, not for newer.
@@ -116,6 +119,9 @@ func (b bucket) deleteAll(prefix []byte, drop func(key []byte) bool) (int, error
 
 // deleteSome is deleteAll for the first n of them.
 func (b bucket) deleteSome(prefix []byte, drop func(key []byte) bool, n int) (int, error) {
+	if b.Bucket == nil {
+		return 0, nil
+	}
 	var doomed [][]byte // a cursor must not be used across deletes
 	c := b.Cursor()
 	for k, _ := c.Seek(prefix); hasPrefix(k, prefix) && len(doomed) < n; k, _ = c.Next() {
