@@ -41,11 +41,20 @@ var arrows = map[string][]string{
 	"internal/clients":    {"index/atomicfile"},
 	"internal/sample":     {},
 	"internal/e2e":        {"index", "embed", "gateway", "internal"},
-	"cmd/tooldex":         {"index", "embed", "gateway", "eval", "internal"},
-	"embed/static":        {},
-	"embed/ollama":        {"embed"},
-	"embed/openai":        {"embed"},
-	"embed/embedtest":     {},
+	"cmd/tooldex":         {"cmd/tooldex/internal"},
+
+	"cmd/tooldex/internal/term":       {},
+	"cmd/tooldex/internal/cli":        {"cmd/tooldex/internal/term", "index", "embed", "gateway", "eval/metric", "internal"},
+	"cmd/tooldex/internal/searchcmd":  {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/term", "index", "embed", "gateway", "internal"},
+	"cmd/tooldex/internal/servercmd":  {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/term", "index", "embed", "gateway", "internal"},
+	"cmd/tooldex/internal/clientcmd":  {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/term", "internal"},
+	"cmd/tooldex/internal/evalcmd":    {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/term", "index", "eval", "internal/app"},
+	"cmd/tooldex/internal/gatewaycmd": {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/searchcmd", "cmd/tooldex/internal/term", "index", "gateway", "internal"},
+
+	"embed/static":    {},
+	"embed/ollama":    {"embed"},
+	"embed/openai":    {"embed"},
+	"embed/embedtest": {},
 }
 
 // foreign are libraries that only some packages may import: the search engine

@@ -23,11 +23,9 @@ const (
 // so that the lists only get shorter.
 var (
 	tooManyMethods = names{
-		"cmd/tooldex.cli": "commands print through the one value that knows the streams",
-		"index.Index":     "the catalog and the facade in one type",
+		"index.Index": "the catalog and the facade in one type",
 	}
 	tooMuchCode = names{
-		"cmd/tooldex":          "the engine and the choice of an embedder belong into internal/app",
 		"gateway/upstream/mcp": "the processes and the framing of MCP in one package",
 		"index":                "snapshots, spaces and the catalog in one package",
 	}

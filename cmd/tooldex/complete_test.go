@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 )
 
 // files are the flags that take a file, which shells know by themselves.
@@ -17,7 +20,7 @@ var files = []string{
 // Every flag with a value says to shells what it takes, or takes a file.
 func TestEveryFlagCompletes(t *testing.T) {
 	t.Setenv("TOOLDEX_STATE", t.TempDir())
-	root := newRoot(&cli{})
+	root := newRoot(&cli.CLI{Terminal: &term.Terminal{}})
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

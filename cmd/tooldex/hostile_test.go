@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 )
 
 // clip sets the clipboard of a terminal that obeys it; the rest reorders,
@@ -68,7 +70,7 @@ func hostileTool(name string) map[string]any {
 func harmless(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, name := range []string{"stdout", "stderr"} {
 		text := ts.ReadFile(name)
-		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && unseen(r) }); i >= 0 {
+		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && term.Unseen(r) }); i >= 0 {
 			ts.Fatalf("%s: %q", name, text[max(0, i-40):min(len(text), i+40)])
 		}
 	}

@@ -1,6 +1,6 @@
 // Command tooldex stands between an LLM client and any number of MCP servers
-// and finds the right tool by meaning. This package is wiring only: one file a
-// subcommand. "tooldex help" lists them; stdout is the result and nothing
+// and finds the right tool by meaning. This package is wiring only; the
+// commands are in the packages below. "tooldex help" lists them; stdout is the result and nothing
 // else; the exit code is 0, 1 for an error, 2 for wrong usage, or 128 and the
 // signal's number when a second signal ends the process at once.
 package main
@@ -14,23 +14,26 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run executes one command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	signals := &interrupts{exit: os.Exit}
-	ctx, stop := signals.watch(context.Background())
+	signals := &cli.Interrupts{Exit: os.Exit}
+	ctx, stop := signals.Watch(context.Background())
 	defer stop()
-	a := &cli{in: stdin, raw: stdout, out: newScreen(stdout), err: newScreen(stderr), signals: signals}
-	root := newRoot(a)
+	c := &cli.CLI{Terminal: term.New(stdin, stdout, stderr), Signals: signals, Version: buildVersion()}
+	root := newRoot(c)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetOut(c.Out)
+	root.SetErr(c.Err)
 	err := root.ExecuteContext(ctx)
-	if ferr := a.flushed(); err == nil {
+	if ferr := c.Flush(); err == nil {
 		err = ferr
 	}
 	if err == nil {
@@ -39,8 +42,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	report(a.err, root, err)
-	if errors.As(err, new(usageError)) {
+	report(c.Err, root, err)
+	if errors.As(err, new(cli.UsageError)) {
 		return 2
 	}
 	return 1
@@ -48,55 +51,17 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // report prints err and the command that helps.
 func report(w io.Writer, root *cobra.Command, err error) {
-	if errors.Is(err, errReported) {
+	if errors.Is(err, cli.ErrReported) {
 		return
 	}
 	fmt.Fprintf(w, "tooldex: error: %v\n", err)
 	hint := ""
-	if h := new(hinted); errors.As(err, h) {
-		hint = h.hint
-	} else if u := new(usageError); errors.As(err, u) {
-		hint = "see " + strings.TrimSpace(root.Name()+" "+u.command) + " --help"
+	if h := new(cli.Hinted); errors.As(err, h) {
+		hint = h.Advice
+	} else if u := new(cli.UsageError); errors.As(err, u) {
+		hint = "see " + strings.TrimSpace(root.Name()+" "+u.Command) + " --help"
 	}
 	if hint != "" {
 		fmt.Fprintf(w, "tooldex: hint: %s\n", hint)
 	}
-}
-
-// errReported ends a command whose result says already what is wrong.
-var errReported = errors.New("reported")
-
-// usageError is a command line that cannot be understood.
-type usageError struct {
-	error
-	command string // path below the root, "" for the root itself
-}
-
-func (e usageError) Unwrap() error { return e.error }
-
-// usagef makes a usageError of cmd.
-func usagef(cmd *cobra.Command, format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...), path(cmd)}
-}
-
-// path is the command's name without the program's.
-func path(cmd *cobra.Command) string {
-	_, rest, _ := strings.Cut(cmd.CommandPath(), " ")
-	return rest
-}
-
-// hinted is an error with a hint that names a command to run.
-type hinted struct {
-	error
-	hint string
-}
-
-func (e hinted) Unwrap() error { return e.error }
-
-// hint adds a hint to err; nil stays nil.
-func hint(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return hinted{err, fmt.Sprintf(format, args...)}
 }

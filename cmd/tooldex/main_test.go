@@ -14,6 +14,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 )
 
 func TestMain(m *testing.M) {
@@ -127,7 +130,7 @@ func writeConfig(t *testing.T, dir, text string) string {
 
 // Every command says what it is for, with an example that runs it.
 func TestEveryCommandHasHelp(t *testing.T) {
-	root := newRoot(&cli{})
+	root := newRoot(&cli.CLI{Terminal: &term.Terminal{}})
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		if cmd.Name() == "help" || cmd.Name() == "completion" {
@@ -136,7 +139,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		if cmd.Short == "" || !strings.Contains(cmd.Example, cmd.CommandPath()) {
 			t.Errorf("%s: no short text, or no example that runs it", cmd.CommandPath())
 		}
-		code, stdout, stderr := execute(append(strings.Fields(path(cmd)), "--help")...)
+		code, stdout, stderr := execute(append(strings.Fields(cli.Path(cmd)), "--help")...)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "Examples:\n") {
 			t.Errorf("%s --help: exit %d\n%s%s", cmd.CommandPath(), code, stdout, stderr)
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,7 +92,7 @@ const textServer = `{"state": STATE, "mcpServers": {"text": {"command": "tooldex
 // when the client hangs up does not keep the process.
 func TestTwoStdioClientsOnOneFolder(t *testing.T) {
 	dir := t.TempDir()
-	config := writeConfig(t, dir, strings.ReplaceAll(textServer, "STATE", compact(dir+"/state")))
+	config := writeConfig(t, dir, strings.ReplaceAll(textServer, "STATE", strconv.Quote(dir+"/state")))
 	for _, version := range []string{"2025-06-18", "2026-07-28"} {
 		s, hangUp, logs := stdioClient(t, config, version)
 		eventually(t, s, "search_tools", `{"query":"sort the lines of a text","limit":1}`, `"text/sort_lines"`)
@@ -112,7 +113,7 @@ func TestTwoStdioClientsOnOneFolder(t *testing.T) {
 // was.
 func TestServerThatDiesIsStartedAgain(t *testing.T) {
 	dir := t.TempDir()
-	config := writeConfig(t, dir, strings.ReplaceAll(textServer, "STATE", compact(dir+"/state")))
+	config := writeConfig(t, dir, strings.ReplaceAll(textServer, "STATE", strconv.Quote(dir+"/state")))
 	s, _, _ := stdioClient(t, config, "")
 	eventually(t, s, "search_tools", `{"query":"sort the lines of a text","limit":1}`, `"text/sort_lines"`)
 	if got := ask(t, s, "execute_tool", `{"tool_name":"fault_exit","arguments":{}}`); !strings.Contains(got, `"error"`) || !strings.Contains(got, "text") {
@@ -139,7 +140,7 @@ func TestTerminationWaitsForCalls(t *testing.T) {
 		t.Skip("a process cannot be asked to end there")
 	}
 	dir := t.TempDir()
-	config := writeConfig(t, dir, strings.ReplaceAll(textServer, "STATE", compact(dir+"/state")))
+	config := writeConfig(t, dir, strings.ReplaceAll(textServer, "STATE", strconv.Quote(dir+"/state")))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 )
 
 // version is set by the linker for a released binary.
@@ -36,13 +38,13 @@ func versionLine() string {
 	return fmt.Sprintf("tooldex %s %s %s/%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-func (a *cli) version() *cobra.Command {
+func versionCommand(c *cli.CLI) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Example: "  tooldex version\n  tooldex version --json",
 		RunE: func(*cobra.Command, []string) error {
 			v := map[string]string{"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}
-			return a.result(v, func() { a.say("%s", versionLine()) })
+			return c.Result(v, func() { c.Say("%s", versionLine()) })
 		},
 	}
 }

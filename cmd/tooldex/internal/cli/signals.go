@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// Interrupts turn signals into the end of a command: the first cancels it,
+// the second ends the process at once. SIGHUP, which a closed terminal sends
+// too, does what the command says, else it counts as an interrupt.
+type Interrupts struct {
+	Exit func(code int) // ends the process
+
+	mu     sync.Mutex // guards hangup
+	hangup func()
+}
+
+// OnHangup makes SIGHUP run f instead of ending the command.
+func (i *Interrupts) OnHangup(f func()) {
+	if i == nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.hangup = f
+}
+
+// Watch returns a context that the first signal cancels. stop ends watching.
+func (i *Interrupts) Watch(ctx context.Context) (watched context.Context, stop func()) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	watched, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				i.take(s, watched.Err() != nil, cancel)
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return watched, func() {
+		signal.Stop(signals)
+		close(ended)
+		cancel()
+	}
+}
+
+// take acts on one signal.
+func (i *Interrupts) take(s os.Signal, ending bool, cancel func()) {
+	if s == syscall.SIGHUP {
+		i.mu.Lock()
+		hangup := i.hangup
+		i.mu.Unlock()
+		if hangup != nil {
+			hangup()
+			return
+		}
+	}
+	if !ending {
+		cancel()
+		return
+	}
+	code := 1
+	if n, ok := s.(syscall.Signal); ok {
+		code = 128 + int(n)
+	}
+	i.Exit(code)
+}
