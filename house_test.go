@@ -55,6 +55,10 @@ var arrows = map[string][]string{
 	"embed/ollama":    {"embed"},
 	"embed/openai":    {"embed"},
 	"embed/embedtest": {},
+
+	"gateway/upstream/mcp":       {"gateway/upstream/.", "gateway/upstream/mask", "gateway/upstream/mcp/stdio", "gateway/upstream/mcp/wire"},
+	"gateway/upstream/mcp/stdio": {"gateway/upstream/.", "gateway/upstream/mcp/wire"},
+	"gateway/upstream/mcp/wire":  {"gateway/upstream/.", "gateway/upstream/mask"},
 }
 
 // foreign are libraries that only some packages may import: the search engine

@@ -26,8 +26,7 @@ var (
 		"index.Index": "the catalog and the facade in one type",
 	}
 	tooMuchCode = names{
-		"gateway/upstream/mcp": "the processes and the framing of MCP in one package",
-		"index":                "snapshots, spaces and the catalog in one package",
+		"index": "snapshots, spaces and the catalog in one package",
 	}
 	tooManyGuarded = names{
 		"gateway/upstream/mcp.server.mu": "a server's whole life",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // pid is the process that serves a stdio server.
@@ -25,7 +26,7 @@ func pid(t *testing.T, s *Set, server string) int {
 func TestApply(t *testing.T) {
 	t.Parallel()
 	named := func(name string) Spec {
-		sp := stdioSpec(t, &rawServer{Version: handshake})
+		sp := stdioSpec(t, &rawServer{Version: wire.Handshake})
 		sp.Name = name
 		return sp
 	}
@@ -87,7 +88,7 @@ func TestApplyMendsWaitingCall(t *testing.T) {
 		answered <- err
 	}()
 	next(t, waitFor(t, func() bool { return s.Status()[0].InFlight == 1 }), "call that waits")
-	if _, err := s.Apply([]Spec{stdioSpec(t, &rawServer{Version: handshake})}); err != nil {
+	if _, err := s.Apply([]Spec{stdioSpec(t, &rawServer{Version: wire.Handshake})}); err != nil {
 		t.Fatal(err)
 	}
 	if err := next(t, answered, "answer"); err != nil {

@@ -15,12 +15,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mask"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // good is a second server in most tests here: whatever one does, the other
 // must go on.
 func good(t *testing.T) Spec {
-	sp := stdioSpec(t, &rawServer{Version: stateless, Name: "good"})
+	sp := stdioSpec(t, &rawServer{Version: wire.Stateless, Name: "good"})
 	sp.Name = "good"
 	return sp
 }
@@ -136,8 +138,8 @@ func TestServersThatDoNotStart(t *testing.T) {
 		{"never answers HTTP", Spec{URL: silent.URL}, []string{"no answer within 2s"}},
 		{"never answers SSE", Spec{URL: silent.URL, Type: "sse"}, []string{"no answer within 2s"}},
 		{"never answers initialize", mute("initialize", "2025-11-25"), []string{"no answer within 2s"}},
-		{"never answers tools/list", mute("tools/list", stateless), []string{"tools/list, page 1: tools/list: not complete within 2s"}},
-		{"never answers tools/list on stdio", stdioSpec(t, &rawServer{Version: stateless, Mute: "tools/list"}), []string{"not complete within 2s"}},
+		{"never answers tools/list", mute("tools/list", wire.Stateless), []string{"tools/list, page 1: tools/list: not complete within 2s"}},
+		{"never answers tools/list on stdio", stdioSpec(t, &rawServer{Version: wire.Stateless, Mute: "tools/list"}), []string{"not complete within 2s"}},
 		{"moved", Spec{URL: moved.URL}, []string{"HTTP 302 Found to /elsewhere: use that as url if you trust it"}},
 		{"failing", answer(500, "text/plain", "oops"), []string{"HTTP 500 Internal Server Error: oops"}},
 	} {
@@ -179,7 +181,7 @@ func TestServerThatBabbles(t *testing.T) {
 
 func TestGarbageIsPassedOver(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: stateless, Start: "garbage"}))
+	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: wire.Stateless, Start: "garbage"}))
 	mustCall(t, s, "raw", "garbage")
 	mustCall(t, s, "raw", "exact")
 	if w := s.Status()[0].Warnings; len(w) != 1 || w[0] != "wrote on stdout what is no MCP: Listening on stdio…" {
@@ -199,7 +201,7 @@ func TestHugeAnswer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, Options{}, spec(&rawServer{Version: stateless}))
+			s := start(t, Options{}, spec(&rawServer{Version: wire.Stateless}))
 			mustCall(t, s, "raw", "exact")
 			res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "huge", Retries: 3})
 			wantError(t, err, "call raw/huge: answer larger than 32 MiB; the call may have run")
@@ -225,32 +227,32 @@ func TestQuestionsAreBounded(t *testing.T) {
 	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: "2025-11-25"}))
 	mustCall(t, s, "raw", "questions")
 	mustCall(t, s, "raw", "exact")
-	tp := newTap(slog.New(slog.DiscardHandler), nil)
+	tp := wire.NewTap(t.Context(), slog.New(slog.DiscardHandler), mask.Masker{}, nil, nil)
 	ask := &jsonrpc.Request{ID: testID(t, "q"), Method: "ping"}
 	passed := 0
-	for range 3 * maxAsked {
-		if tp.incoming(ask) != nil {
+	for range 3 * wire.MaxAsked {
+		if tp.Incoming(ask) != nil {
 			passed++
 		}
 	}
-	if passed != maxAsked {
-		t.Errorf("%d unanswered requests passed, want %d", passed, maxAsked)
+	if passed != wire.MaxAsked {
+		t.Errorf("%d unanswered requests passed, want %d", passed, wire.MaxAsked)
 	}
-	tp.outgoing(context.Background(), &jsonrpc.Response{ID: ask.ID})
-	if tp.incoming(ask) == nil {
+	tp.Outgoing(context.Background(), &jsonrpc.Response{ID: ask.ID})
+	if tp.Incoming(ask) == nil {
 		t.Error("an answer made no room for the next request")
 	}
 }
 
 func TestStubbornServerIsTerminated(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: stateless, Stubborn: true}))
+	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: wire.Stateless, Stubborn: true}))
 	mustCall(t, s, "raw", "exact") // the end of the test waits for the end of the process
 }
 
 func TestExitDuringCall(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{}, good(t), stdioSpec(t, &rawServer{Version: stateless}))
+	s := start(t, Options{}, good(t), stdioSpec(t, &rawServer{Version: wire.Stateless}))
 	before := string(mustCall(t, s, "raw", "pid").Raw)
 	res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exit", Retries: 3})
 	wantError(t, err, "call raw/exit: connection lost: the server exited (exit status 7); its stderr ends: raw: about to die; the call may have run")
@@ -307,7 +309,7 @@ func TestLists(t *testing.T) {
 		{"method not known", &rawServer{NoList: true}, 0, "the server does not know tools/list"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.raw.Version = stateless
+			c.raw.Version = wire.Stateless
 			got := make(chan upstream.Listing, 1)
 			s := start(t, Options{OnList: func(_ context.Context, server string, l upstream.Listing) { got <- l }}, stdioSpec(t, c.raw))
 			l, err := s.Refresh(within(t, hangTime), "raw")
@@ -324,5 +326,32 @@ func TestLists(t *testing.T) {
 				t.Errorf("got status %+v", st)
 			}
 		})
+	}
+}
+
+func TestServerThatBabblesInMessages(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{}, good(t), stdioSpec(t, &rawServer{Version: wire.Stateless, Start: "chatter"}))
+	// The allowance is used up in seconds, or in a minute by a machine that has
+	// much else to do and the race detector on.
+	_, err := s.Refresh(within(t, hangTime), "raw")
+	wantError(t, err, "the server never stops writing")
+	mustCall(t, s, "good", "exact")
+}
+
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	log := &lockedBuffer{}
+	o := Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	s := start(t, o, stdioSpec(t, &rawServer{Version: wire.Stateless, Name: strings.Repeat("ä", 1<<20), Manual: strings.Repeat("m", 1<<20)}))
+	mustCall(t, s, "raw", "exact")
+	if st := s.Status()[0]; len(st.Server) > 300 || !strings.HasSuffix(st.Server, "…") {
+		t.Errorf("the status has a name of %d bytes", len(st.Server))
+	}
+	if l, err := s.Refresh(within(t, hangTime), "raw"); err != nil || len(l.Instructions) > 2*longestInstructions {
+		t.Errorf("the instructions have %d bytes, %v", len(l.Instructions), err)
+	}
+	if text := log.String(); len(text) > 20000 {
+		t.Errorf("the log has %d bytes", len(text))
 	}
 }

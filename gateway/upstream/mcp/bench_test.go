@@ -9,19 +9,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // BenchmarkCall compares one call through a Set with one of a bare SDK
 // session to the same server.
 func BenchmarkCall(b *testing.B) {
-	spec := stdioSpec(b, &rawServer{Version: stateless})
+	spec := stdioSpec(b, &rawServer{Version: wire.Stateless})
 	b.Run("stdio/set", func(b *testing.B) { benchSet(b, spec) })
 	b.Run("stdio/sdk", func(b *testing.B) {
 		cmd := exec.Command(spec.Command)
 		cmd.Env = append(os.Environ(), rawEnv+"="+spec.Env[rawEnv])
 		benchSDK(b, &mcp.CommandTransport{Command: cmd})
 	})
-	web, _ := serveHTTP(b, &rawServer{Version: stateless})
+	web, _ := serveHTTP(b, &rawServer{Version: wire.Stateless})
 	b.Run("http/set", func(b *testing.B) { benchSet(b, web) })
 	b.Run("http/sdk", func(b *testing.B) {
 		benchSDK(b, &mcp.StreamableClientTransport{Endpoint: web.URL})

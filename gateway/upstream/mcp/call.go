@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // reserved begins the _meta keys that belong to the protocol.
@@ -70,7 +71,7 @@ const retryPause = 100 * time.Millisecond
 // itself answered stands, and a connection has been waited for already.
 func repeatable(r upstream.Request, res upstream.Result, err error) bool {
 	var answer *jsonrpc.Error
-	if errors.As(err, &answer) || errors.Is(err, upstream.ErrUnauthorized) || isRefused(err) || errors.Is(err, upstream.ErrStopped) || errors.Is(err, upstream.ErrNotConnected) {
+	if errors.As(err, &answer) || errors.Is(err, upstream.ErrUnauthorized) || wire.IsRefused(err) || errors.Is(err, upstream.ErrStopped) || errors.Is(err, upstream.ErrNotConnected) {
 		return false
 	}
 	return !res.Sent || r.Idempotent
@@ -123,34 +124,34 @@ func (s *server) attempt(ctx context.Context, r upstream.Request) (upstream.Resu
 
 // call makes one tools/call over this connection.
 func (c *conn) call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
-	k := &sink{}
+	k := &wire.Sink{}
 	if r.Progress != nil {
-		k.token = fmt.Sprintf("tooldex-%d", tokens.Add(1))
-		k.progress = make(chan progress, progressBuffer)
+		k.Token = fmt.Sprintf("tooldex-%d", tokens.Add(1))
+		k.Progress = make(chan wire.Progress, progressBuffer)
 	}
-	params, err := c.params(r, k.token)
+	params, err := c.params(r, k.Token)
 	if err != nil {
 		return upstream.Result{}, err
 	}
 	bound, cancel := c.bind(ctx)
 	defer cancel(nil)
-	defer c.tap.forget(k)
-	err = c.exchange(withSink(bound, k), params, r.Progress, k)
-	raw, fault := k.outcome()
-	res := upstream.Result{Raw: raw, Protocol: c.version(), Sent: k.sent.Load() && !k.refused.Load()}
+	defer c.tap.Forget(k)
+	err = c.exchange(wire.WithSink(bound, k), params, r.Progress, k)
+	raw, fault := k.Outcome()
+	res := upstream.Result{Raw: raw, Protocol: c.version(), Sent: k.Sent.Load() && !k.Refused.Load()}
 	switch {
 	case fault == nil && raw != nil: // which the SDK is told as an error
 		if err = checkType(res); err == nil {
-			res.Released = c.tap.roomOf(k).release
+			res.Released = c.tap.RoomOf(k).Release
 			return res, nil
 		}
 	case fault != nil:
 		err = fault
-	case ctx.Err() != nil && k.held.Load():
+	case ctx.Err() != nil && k.Held.Load():
 		err = fmt.Errorf("%w: %w", upstream.ErrNoRoom, context.Cause(ctx))
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w while waiting for the answer", context.Cause(ctx))
-	case c.link.err() != nil || c.ctx.Err() != nil:
+	case c.link.Err() != nil || c.ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", upstream.ErrGone, c.cause())
 	case err == nil:
 		err = errors.New("the answer was not seen")
@@ -165,7 +166,7 @@ func (c *conn) call(ctx context.Context, r upstream.Request) (upstream.Result, e
 // checkType returns an error for a result of a type that the protocol does not
 // have: it would be taken for a success without content.
 func checkType(res upstream.Result) error {
-	if res.Protocol < stateless || !bytes.Contains(res.Raw, []byte(`"resultType"`)) {
+	if res.Protocol < wire.Stateless || !bytes.Contains(res.Raw, []byte(`"resultType"`)) {
 		return nil
 	}
 	var r struct {
@@ -178,11 +179,11 @@ func checkType(res upstream.Result) error {
 	case "", "null", `"complete"`, `"input_required"`:
 		return nil
 	}
-	return fmt.Errorf("the result is of the unknown type %s", clip(r.ResultType, 40))
+	return fmt.Errorf("the result is of the unknown type %s", wire.Clip(r.ResultType, 40))
 }
 
 // exchange has the SDK make the call, and meanwhile hands on its progress.
-func (c *conn) exchange(ctx context.Context, params *mcp.CallToolParams, report func(progress, total float64, message string), k *sink) error {
+func (c *conn) exchange(ctx context.Context, params *mcp.CallToolParams, report func(progress, total float64, message string), k *wire.Sink) error {
 	if report == nil {
 		_, err := c.session.CallTool(ctx, params)
 		return err
@@ -194,11 +195,11 @@ func (c *conn) exchange(ctx context.Context, params *mcp.CallToolParams, report 
 	}()
 	for {
 		select {
-		case p := <-k.progress:
+		case p := <-k.Progress:
 			report(p.Progress, p.Total, p.Message)
 		case err := <-done:
-			for len(k.progress) > 0 {
-				p := <-k.progress
+			for len(k.Progress) > 0 {
+				p := <-k.Progress
 				report(p.Progress, p.Total, p.Message)
 			}
 			return err
@@ -221,7 +222,7 @@ func (c *conn) params(r upstream.Request, token string) (*mcp.CallToolParams, er
 	if token != "" {
 		p.Meta["progressToken"] = token
 	}
-	if c.version() < stateless {
+	if c.version() < wire.Stateless {
 		return p, nil
 	}
 	if r.Elicitation != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 func TestProgress(t *testing.T) {
@@ -75,7 +76,7 @@ func TestCancelReachesTheServer(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	sp := stdioSpec(t, &rawServer{Version: stateless})
+	sp := stdioSpec(t, &rawServer{Version: wire.Stateless})
 	sp.Timeout = 100 * time.Millisecond
 	s := start(t, Options{}, sp)
 	if _, err := s.Refresh(within(t, hangTime), "raw"); err != nil {
@@ -111,7 +112,7 @@ func TestInputRequests(t *testing.T) {
 		}
 		want := []string{`{"q":{"unknown":1.0,"content":{"n":12345678901234567890}}}`, `"s\u0000tate"`,
 			`{"elicitation":{"form":{},"x":12345678901234567890}}`}
-		if version < stateless {
+		if version < wire.Stateless {
 			want = []string{"", "", ""}
 		}
 		sent := []string{string(params.InputResponses), string(params.RequestState), string(params.Meta["io.modelcontextprotocol/clientCapabilities"])}
@@ -123,7 +124,7 @@ func TestInputRequests(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
-	r := &rawServer{Version: stateless, Stream: true}
+	r := &rawServer{Version: wire.Stateless, Stream: true}
 	sp, _ := serveHTTP(t, r)
 	sp.Concurrency, sp.Queue = 1, 1
 	s := start(t, Options{}, good(t), sp)
@@ -218,7 +219,7 @@ func TestRepeats(t *testing.T) {
 	t.Parallel()
 	calls := func(r *rawServer) int { return len(r.seen("HEADER tools/call")) }
 	t.Run("may have run", func(t *testing.T) {
-		r := &rawServer{Version: stateless}
+		r := &rawServer{Version: wire.Stateless}
 		sp, _ := serveHTTP(t, r)
 		s := start(t, Options{}, sp)
 		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "http-503", Retries: 3})
@@ -228,7 +229,7 @@ func TestRepeats(t *testing.T) {
 		}
 	})
 	t.Run("harmless", func(t *testing.T) {
-		r := &rawServer{Version: stateless}
+		r := &rawServer{Version: wire.Stateless}
 		sp, _ := serveHTTP(t, r)
 		s := start(t, Options{}, sp)
 		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "http-503", Retries: 2, Idempotent: true})
@@ -239,7 +240,7 @@ func TestRepeats(t *testing.T) {
 		mustCall(t, s, "raw", "exact")
 	})
 	t.Run("restarted process", func(t *testing.T) {
-		s := start(t, Options{}, stdioSpec(t, &rawServer{Version: stateless}))
+		s := start(t, Options{}, stdioSpec(t, &rawServer{Version: wire.Stateless}))
 		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exit", Retries: 1, Idempotent: true})
 		wantError(t, err, "the server exited (exit status 7)")
 		mustCall(t, s, "raw", "exact")
@@ -269,7 +270,7 @@ func TestRepeats(t *testing.T) {
 		}
 	})
 	t.Run("server down", func(t *testing.T) {
-		r := &rawServer{Version: stateless}
+		r := &rawServer{Version: wire.Stateless}
 		sp, srv := serveHTTP(t, r)
 		s := start(t, Options{}, good(t), sp)
 		mustCall(t, s, "raw", "exact")
@@ -316,7 +317,7 @@ func TestUnknownServerAndStopped(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	r := &rawServer{Version: stateless, Tools: []string{
+	r := &rawServer{Version: wire.Stateless, Tools: []string{
 		`{"name":"echo","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}},"outputSchema":7}`}}
 	sp, _ := serveHTTP(t, r)
 	sp.Headers = map[string]string{"Authorization": "Bearer secret"}
@@ -335,7 +336,7 @@ func TestHeaders(t *testing.T) {
 
 func TestHeadersStayWithTheHost(t *testing.T) {
 	t.Parallel()
-	r := &rawServer{Version: stateless}
+	r := &rawServer{Version: wire.Stateless}
 	sp, elsewhere := serveHTTP(t, r)
 	srv := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(srv.Close)
@@ -351,7 +352,7 @@ func TestHeadersStayWithTheHost(t *testing.T) {
 
 func TestRedirectsOnTheSameHost(t *testing.T) {
 	t.Parallel()
-	r := &rawServer{Version: stateless}
+	r := &rawServer{Version: wire.Stateless}
 	sp, _ := serveHTTP(t, r)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/" {
@@ -390,7 +391,7 @@ func TestEndpointOnAnotherHost(t *testing.T) {
 
 func TestCredentialsRefusedDuringCall(t *testing.T) {
 	t.Parallel()
-	sp, _ := serveHTTP(t, &rawServer{Version: stateless})
+	sp, _ := serveHTTP(t, &rawServer{Version: wire.Stateless})
 	s := start(t, Options{}, sp)
 	for _, status := range []string{"401", "403"} {
 		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "http-" + status, Retries: 3})
@@ -402,5 +403,21 @@ func TestCredentialsRefusedDuringCall(t *testing.T) {
 	res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "http-429"})
 	if err == nil || res.Sent {
 		t.Errorf("got %v, sent %v for 429", err, res.Sent)
+	}
+}
+
+func TestServerSeesItsEnvironmentOnly(t *testing.T) {
+	t.Setenv("TOOLDEX_TEST_OTHERS_SECRET", "x")
+	t.Setenv("TOOLDEX_TEST_WANTED", "y")
+	sp := stdioSpec(t, &rawServer{Version: wire.Stateless})
+	sp.InheritEnv = []string{"TOOLDEX_TEST_WANTED"}
+	s := start(t, Options{}, sp)
+	var got struct{ StructuredContent []string }
+	if err := json.Unmarshal(mustCall(t, s, "raw", "environ").Raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	env := got.StructuredContent
+	if slices.Contains(env, "TOOLDEX_TEST_OTHERS_SECRET=x") || !slices.Contains(env, "TOOLDEX_TEST_WANTED=y") {
+		t.Errorf("the server sees %q", env)
 	}
 }

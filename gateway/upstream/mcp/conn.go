@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // closeGrace is how long a session may take to say goodbye.
@@ -22,9 +24,9 @@ var errNotNeeded = errors.New("connection no longer needed")
 
 // A link is one transport's way to a server, under an SDK session.
 type link interface {
-	stop()         // ends it at once and waits until it is gone
-	err() error    // why it ended, nil while unknown
-	certain() bool // the server does not know server/discover, as far as can be told
+	Stop()         // ends it at once and waits until it is gone
+	Err() error    // why it ended, nil while unknown
+	Certain() bool // the server does not know server/discover, as far as can be told
 }
 
 // A conn is one session with a server.
@@ -32,7 +34,7 @@ type conn struct {
 	transport string // "stdio", "http", "sse"
 	session   *mcp.ClientSession
 	link      link
-	tap       *tap
+	tap       *wire.Tap
 	ctx       context.Context // ends with the connection
 	cancel    context.CancelCauseFunc
 	done      chan struct{}   // closed once the session has ended
@@ -55,9 +57,9 @@ type dialer struct {
 	connectTimeout  time.Duration
 	discoverTimeout time.Duration
 	listenPause     time.Duration
-	start           func(Spec, *slog.Logger) (*process, error)
+	start           func(stdio.Command, *slog.Logger) (*stdio.Process, error)
 	mask            mask.Masker
-	room            *room // nil for that of the process
+	room            *wire.Room // nil for that of the process
 }
 
 // dial connects in the way that e remembers, else in every way that the Spec
@@ -87,16 +89,16 @@ func (d dialer) dial(ctx context.Context, e Era) (*conn, error) {
 // some refuse initialize.
 func (d dialer) dialTransport(ctx context.Context, transport, version string) (*conn, error) {
 	if transport == "sse" {
-		return d.attempt(ctx, transport, handshake)
+		return d.attempt(ctx, transport, wire.Handshake)
 	}
 	for tried := []string{}; ; {
 		c, err := d.attempt(ctx, transport, version)
-		var again *otherEraError
-		if tried = append(tried, version); !errors.As(err, &again) || slices.Contains(tried, again.version) {
+		var again *wire.OtherEraError
+		if tried = append(tried, version); !errors.As(err, &again) || slices.Contains(tried, again.Version) {
 			return c, err
 		}
-		d.log.Debug("connecting again in the other era", "version", again.version, "error", err)
-		version = again.version
+		d.log.Debug("connecting again in the other era", "version", again.Version, "error", err)
+		version = again.Version
 	}
 }
 
@@ -116,29 +118,26 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		}
 	}
 	c := &conn{
-		transport: transport, tap: newTap(d.log, signal), changed: changed,
+		transport: transport, changed: changed,
 		done: make(chan struct{}), suspect: make(chan error, 1), idle: make(chan struct{}),
 	}
 	// The SDK ties a session of legacy SSE to the context it is opened with.
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.tap.mask, c.tap.ctx = d.mask, c.ctx
-	if d.room != nil {
-		c.tap.room = d.room
-	}
+	c.tap = wire.NewTap(c.ctx, d.log, d.mask, d.room, signal)
 	d.discoverTimeout = min(d.discoverTimeout, d.connectTimeout/2)
 	newest := version
-	if version == stateless {
+	if version == wire.Stateless {
 		newest, d.discoverTimeout = "", 0
 	}
 	var t mcp.Transport
 	switch transport {
 	case "stdio":
-		proc, err := d.start(d.spec, d.log)
+		proc, err := d.start(d.spec.command(), d.log)
 		if err != nil {
 			c.cancel(err)
 			return nil, err
 		}
-		l := newStdioLink(proc, c.tap, d)
+		l := stdio.NewLink(proc, c.tap, stdio.Options{Garbage: d.garbage, Patience: d.discoverTimeout})
 		c.link, t = l, l
 	default:
 		l := newHTTPLink(c.tap, d, signal, c.doubt)
@@ -154,7 +153,7 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 	if err := c.open(ctx, d, func() (err error) {
 		options := &mcp.ClientSessionOptions{ProtocolVersion: newest}
 		c.session, err = client.Connect(c.ctx, t, options)
-		if l, ok := c.link.(*stdioLink); ok && err != nil && l.probe.late() {
+		if l, ok := c.link.(*stdio.Link); ok && err != nil && l.Late() {
 			c.session, err = client.Connect(c.ctx, t, options)
 		}
 		return err
@@ -168,27 +167,27 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 // open runs connect with the deadline of d and cleans up when it fails.
 func (c *conn) open(ctx context.Context, d dialer, connect func() error) error {
 	slow := fmt.Errorf("no answer within %v, which start_timeout can raise", d.connectTimeout)
-	timer := time.AfterFunc(d.connectTimeout, func() { c.cancel(slow); c.link.stop() })
-	unhook := context.AfterFunc(ctx, func() { c.cancel(ctx.Err()); c.link.stop() })
+	timer := time.AfterFunc(d.connectTimeout, func() { c.cancel(slow); c.link.Stop() })
+	unhook := context.AfterFunc(ctx, func() { c.cancel(ctx.Err()); c.link.Stop() })
 	err := connect()
 	intime, wanted := timer.Stop(), unhook()
 	if !intime || !wanted {
 		if err == nil {
 			c.session.Close()
 		}
-		c.link.stop()
+		c.link.Stop()
 		err = context.Cause(c.ctx)
-		if l, ok := c.link.(*stdioLink); ok && wanted && l.probe.silent() {
-			return &otherEraError{err, handshake}
+		if l, ok := c.link.(*stdio.Link); ok && wanted && l.Silent() {
+			return &wire.OtherEraError{Err: err, Version: wire.Handshake}
 		}
 		return err
 	}
 	if err == nil {
 		return nil
 	}
-	cause := c.link.err()
+	cause := c.link.Err()
 	c.cancel(err)
-	c.link.stop()
+	c.link.Stop()
 	if cause != nil {
 		err = cause
 	}
@@ -198,11 +197,8 @@ func (c *conn) open(ctx context.Context, d dialer, connect func() error) error {
 // classify adds what to try next to the error of an attempt to connect.
 func classify(l link, err error) error {
 	switch l := l.(type) {
-	case *stdioLink:
-		if l.refusedDiscover() {
-			return &otherEraError{err, handshake}
-		}
-		return l.probe.classify(err)
+	case *stdio.Link:
+		return l.Classify(err)
 	case *httpLink:
 		return l.classify(err)
 	}
@@ -211,7 +207,7 @@ func classify(l link, err error) error {
 
 func (c *conn) watch() {
 	err := c.session.Wait()
-	if cause := c.link.err(); cause != nil {
+	if cause := c.link.Err(); cause != nil {
 		err = cause
 	}
 	if err == nil {
@@ -223,7 +219,7 @@ func (c *conn) watch() {
 
 // cause says why the connection ended.
 func (c *conn) cause() error {
-	if err := c.link.err(); err != nil {
+	if err := c.link.Err(); err != nil {
 		return err
 	}
 	return context.Cause(c.ctx)
@@ -245,7 +241,7 @@ func (c *conn) doubt(err error) {
 func (c *conn) use() (ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.retired || c.doubted || c.ctx.Err() != nil || c.link.err() != nil {
+	if c.retired || c.doubted || c.ctx.Err() != nil || c.link.Err() != nil {
 		return false
 	}
 	c.users++
@@ -279,10 +275,10 @@ func (c *conn) retire(ctx context.Context) {
 // close ends the session and what it runs on, and returns once both are gone.
 func (c *conn) close() {
 	c.cancel(errNotNeeded)
-	timer := time.AfterFunc(closeGrace, c.link.stop)
+	timer := time.AfterFunc(closeGrace, c.link.Stop)
 	c.session.Close() // its error is of a server that is not needed any more
 	timer.Stop()
-	c.link.stop()
+	c.link.Stop()
 	<-c.done
 }
 

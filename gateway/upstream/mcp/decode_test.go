@@ -1,10 +1,8 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,89 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mask"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
-
-func TestReadLine(t *testing.T) {
-	r := lineReader{Reader: bufio.NewReaderSize(strings.NewReader("short\r\n\n"+strings.Repeat("x", 100)+"\n"+
-		`{"result":{"id":1,"s":"\"id\":2}"},"jsonrpc":"2.0","id":77,"pad":"`+strings.Repeat("y", 300)+"\"}\nlast"), 16), limit: 200}
-	for _, want := range []struct {
-		line string
-		id   any
-		err  error
-	}{
-		{"short", nil, nil}, {"", nil, nil}, {strings.Repeat("x", 100), nil, nil},
-		{"", int64(77), upstream.ErrTooLarge}, {"last", nil, nil}, {"", nil, io.EOF},
-	} {
-		line, id, err := r.next()
-		if string(line) != want.line || id.Raw() != want.id || !errors.Is(err, want.err) {
-			t.Errorf("got %q, id %v, %v, want %q, %v, %v", line, id.Raw(), err, want.line, want.id, want.err)
-		}
-	}
-}
-
-// FuzzReadLine checks lines against bytes.Split, and the scanner of ids
-// against a JSON decoder.
-func FuzzReadLine(f *testing.F) {
-	f.Add([]byte("a\nb\r\n\nc"), 3)
-	f.Add([]byte(`{"jsonrpc":"2.0","id":"x\"y","result":{"id":[1,{"id":2}]}}`), 5)
-	f.Add([]byte(`{"id": 12, "a":[{}], "b":"}"}`), 1)
-	f.Fuzz(func(t *testing.T, data []byte, limit int) {
-		limit = max(1, limit%100)
-		r := lineReader{Reader: bufio.NewReaderSize(bytes.NewReader(data), 16), limit: limit}
-		lines := strings.Split(string(data), "\n")
-		if lines[len(lines)-1] == "" {
-			lines = lines[:len(lines)-1]
-		}
-		for i, want := range lines {
-			got, id, err := r.next()
-			if err == errEndless {
-				if len(want)+1 <= maxLine*limit {
-					t.Fatalf("line %d of %d bytes is said to have no end", i, len(want))
-				}
-				return
-			}
-			if err == upstream.ErrTooLarge {
-				if len(want)+1 <= limit {
-					t.Fatalf("line %d of %d bytes is said to be over %d", i, len(want), limit)
-				}
-				checkID(t, want, id)
-				continue
-			}
-			if err != nil || string(got) != strings.TrimRight(want, "\r") {
-				t.Fatalf("line %d: got %q, %v, want %q", i, got, err, want)
-			}
-		}
-		if _, _, err := r.next(); err != io.EOF {
-			t.Fatalf("at the end: got %v, want EOF", err)
-		}
-	})
-}
-
-// checkID compares the id found in text with that of a decoder, for what is
-// one JSON object without a key twice and with a plain id.
-func checkID(t *testing.T, text string, id jsonrpc.ID) {
-	var fields map[string]json.RawMessage
-	if strings.Count(text, `"id"`) != 1 || json.Unmarshal([]byte(text), &fields) != nil {
-		return
-	}
-	var want any
-	if json.Unmarshal(fields["id"], &want) != nil {
-		return
-	}
-	switch v := want.(type) {
-	case string:
-		if len(v) > 100 {
-			return
-		}
-	case float64:
-		want = int64(v)
-	default:
-		return
-	}
-	if id.Raw() != want {
-		t.Fatalf("id of %s: got %v, want %v", text, id.Raw(), want)
-	}
-}
 
 // FuzzPage checks that what decodes as a page has nothing but tools in it.
 func FuzzPage(f *testing.F) {
@@ -122,7 +40,6 @@ func FuzzPage(f *testing.F) {
 				t.Errorf("tool %s is not as it came", raw)
 			}
 		}
-		standIn(data)
 	})
 }
 
@@ -149,13 +66,13 @@ func testID(t *testing.T, v any) jsonrpc.ID {
 }
 
 // through sends a body of events through a stream and returns what comes out.
-func through(t *testing.T, body string, set func(*eventStream)) (string, *sink) {
+func through(t *testing.T, body string, set func(*eventStream)) (string, *wire.Sink) {
 	t.Helper()
-	tp := newTap(slog.New(slog.DiscardHandler), func() {})
-	s := &sink{token: "mine", progress: make(chan progress, 8)}
+	tp := wire.NewTap(t.Context(), slog.New(slog.DiscardHandler), mask.Masker{}, nil, func() {})
+	s := &wire.Sink{Token: "mine", Progress: make(chan wire.Progress, 8)}
 	id := testID(t, 5.0)
 	x := &exchange{call: &jsonrpc.Request{ID: id, Method: "tools/call"}, sink: s, cancel: func(error) {}, detach: func() {}}
-	tp.outgoing(withSink(t.Context(), s), x.call)
+	tp.Outgoing(wire.WithSink(t.Context(), s), x.call)
 	stream := newEventStream(tp, x, io.NopCloser(strings.NewReader(body)))
 	if set != nil {
 		set(stream)
@@ -192,7 +109,7 @@ func TestEventStream(t *testing.T) {
 		})
 	}
 	_, s := through(t, events(answer), nil)
-	if raw, err := s.outcome(); err != nil || string(raw) != "{\"content\": [ ],\n\"x\":1}" {
+	if raw, err := s.Outcome(); err != nil || string(raw) != "{\"content\": [ ],\n\"x\":1}" {
 		t.Errorf("got %q, %v", raw, err)
 	}
 }
@@ -214,7 +131,7 @@ func FuzzEvents(f *testing.F) {
 				t.Errorf("%q came through: %v", text, err)
 			}
 		}
-		if raw, err := s.outcome(); err == nil && raw != nil && !json.Valid(raw) {
+		if raw, err := s.Outcome(); err == nil && raw != nil && !json.Valid(raw) {
 			t.Errorf("result %q", raw)
 		}
 	})
@@ -235,51 +152,4 @@ func TestQuietTime(t *testing.T) {
 	if d := q.next(now.Add(time.Hour)); d != debounce {
 		t.Errorf("after an hour got %v, want %v", d, debounce)
 	}
-}
-
-func TestTailKeepsTheEnd(t *testing.T) {
-	var tl tail
-	text := strings.Repeat("a", 10000) + "\n\none\ntwo\n" + strings.Repeat("é", 400) + "\nthree"
-	tl.copy(strings.NewReader(text), slog.New(slog.DiscardHandler))
-	got := tl.last()
-	if !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, "é | three") || len(got) > tailBytes+10 {
-		t.Errorf("got %q", got)
-	}
-}
-
-// FuzzDecodeMessage checks that messages are read as the SDK reads them.
-func FuzzDecodeMessage(f *testing.F) {
-	for _, text := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"a","method":"","params":{"a":[1e2,"é\u0000"]}}`,
-		`{"jsonrpc":"2.0","method":"notifications/x","params":null}`, `{"jsonrpc":"2.0","id":1,"result":{"b": 1,"a":12345678901234567890}}`,
-		`{"jsonrpc":"2.0","id":1.5,"result":{}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`,
-		`{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"x","data":{"a":1}},"result":null}`, `{"jsonrpc":"2.0","id":7,"error":null}`,
-		`{"jsonrpc":"2.0","id":7,"error":"no"}`, `{"jsonrpc":"2.0","id":[],"result":{}}`, `{"jsonrpc":"2.0","ID":1,"Result":{}}`,
-		`{"jsonrpc":"2.0","id":1,"method":7}`, `{"jsonrpc":"1.0","id":1,"result":{}}`, `[]`, `{}`, `null`, `7`, ``, `{"jsonrpc":"2.0","id":1`,
-	} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := decodeMessage(data)
-		want, wantErr := jsonrpc.DecodeMessage(data)
-		if wantErr == nil && !json.Valid(data) {
-			return // the SDK reads the first value of several
-		}
-		if (err == nil) != (wantErr == nil) {
-			t.Fatalf("%s: got error %v, the SDK %v", data, err, wantErr)
-		}
-		if err != nil {
-			return
-		}
-		if r, ok := got.(*jsonrpc.Response); ok && r.Error != nil {
-			return // whose keys are not told apart by case
-		}
-		same, err := jsonrpc.EncodeMessage(got)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text, err := jsonrpc.EncodeMessage(want); err != nil || !bytes.Equal(same, text) {
-			t.Errorf("%s: got %s, the SDK %s (%v)", data, same, text, err)
-		}
-	})
 }

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // certain implements link.
-func (l *httpLink) certain() bool { return !l.unclear.Load() }
+func (l *httpLink) Certain() bool { return !l.unclear.Load() }
 
 // giveUp ends the attempt to connect for a reason that initialize would meet
 // again, or hide.
@@ -24,12 +26,12 @@ func (l *httpLink) classify(err error) error {
 	switch status := l.initStatus.Load(); {
 	case l.final.Load():
 		return err
-	case !l.refused.Load() && refusesHandshake(err):
-		return &otherEraError{err, stateless}
+	case !l.refused.Load() && wire.RefusesHandshake(err):
+		return &wire.OtherEraError{Err: err, Version: wire.Stateless}
 	case status == http.StatusBadRequest, status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
 		return &wrongTransportError{err}
 	case status == 0 && !l.undialled.Load():
-		return &otherEraError{err, handshake}
+		return &wire.OtherEraError{Err: err, Version: wire.Handshake}
 	}
 	return err
 }
@@ -63,7 +65,7 @@ func (l *httpLink) discovered(x *exchange, r *jsonrpc.Response) {
 		return
 	}
 	l.refused.Store(r.Error != nil)
-	if err := noCommonVersion(r); err != nil {
+	if err := wire.NoCommonVersion(r); err != nil {
 		l.giveUp(err)
 	}
 }
@@ -75,7 +77,7 @@ func (l *httpLink) judge(x *exchange, status int, r *jsonrpc.Response) {
 	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
 		r = nil
 	case r == nil && status >= 400:
-		r = notSupported(x.call.ID) // in words of its own
+		r = wire.NotSupported(x.call.ID) // in words of its own
 	}
 	l.discovered(x, r)
 }

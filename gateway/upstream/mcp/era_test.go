@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // A slowServer is a process in a bubble of fake time. It reads its first
@@ -34,14 +35,13 @@ type slowServer struct {
 	starts int
 }
 
-func (s *slowServer) start(Spec, *slog.Logger) (*process, error) {
+func (s *slowServer) start(stdio.Command, *slog.Logger) (*stdio.Process, error) {
 	s.starts++
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
-	p := &process{cmd: &exec.Cmd{}, exited: make(chan struct{}), heard: make(chan struct{}), stderr: &tail{}, stdin: stdin, stdout: stdout}
-	close(p.heard)
+	exited := make(chan struct{})
 	go func() {
-		defer func() { in.Close(); out.Close(); close(p.exited) }()
+		defer func() { in.Close(); out.Close(); close(exited) }()
 		if s.chatty {
 			fmt.Fprintln(out, "downloading")
 		}
@@ -73,7 +73,7 @@ func (s *slowServer) start(Spec, *slog.Logger) (*process, error) {
 			}
 		}
 	}()
-	return p, nil
+	return stdio.Attach(stdin, stdout, exited), nil
 }
 
 func (s *slowServer) answer(m rawMessage, locked string) string {
@@ -118,13 +118,13 @@ func TestSlowServersKeepTheirEra(t *testing.T) {
 			version string
 			starts  int
 		}{
-			"modern":                {slowServer{modern: true}, stateless, 1},
-			"modern, chatty":        {slowServer{modern: true, chatty: true}, stateless, 1},
-			"dual, chatty":          {slowServer{modern: true, dual: true, chatty: true}, stateless, 1},
-			"old":                   {slowServer{}, handshake, 1},
-			"old, chatty":           {slowServer{chatty: true}, handshake, 1},
-			"old and mute, chatty":  {slowServer{mute: true, chatty: true}, handshake, 1},
-			"old, ends on discover": {slowServer{exit: "server/discover"}, handshake, 2},
+			"modern":                {slowServer{modern: true}, wire.Stateless, 1},
+			"modern, chatty":        {slowServer{modern: true, chatty: true}, wire.Stateless, 1},
+			"dual, chatty":          {slowServer{modern: true, dual: true, chatty: true}, wire.Stateless, 1},
+			"old":                   {slowServer{}, wire.Handshake, 1},
+			"old, chatty":           {slowServer{chatty: true}, wire.Handshake, 1},
+			"old and mute, chatty":  {slowServer{mute: true, chatty: true}, wire.Handshake, 1},
+			"old, ends on discover": {slowServer{exit: "server/discover"}, wire.Handshake, 2},
 		} {
 			t.Run(fmt.Sprintf("%s after %v", name, delay), func(t *testing.T) {
 				c.s.delay = delay
@@ -145,12 +145,12 @@ func TestErasThatTakeAnotherStart(t *testing.T) {
 		version string
 		starts  int
 	}{
-		"old, says nothing to discover":          {slowServer{mute: true}, Era{}, handshake, 2},
-		"old, known":                             {slowServer{mute: true}, Era{Transport: "stdio", Version: handshake}, handshake, 1},
-		"modern, known as old":                   {slowServer{modern: true}, Era{Transport: "stdio", Version: handshake}, stateless, 2},
-		"modern, known as such, chatty and slow": {slowServer{modern: true, chatty: true, delay: 50 * time.Second}, Era{Transport: "stdio", Version: stateless}, stateless, 1},
-		"old, known as modern":                   {slowServer{}, Era{Transport: "stdio", Version: stateless}, handshake, 1},
-		"of another transport once":              {slowServer{}, Era{Transport: "http", Version: handshake}, handshake, 1},
+		"old, says nothing to discover":          {slowServer{mute: true}, Era{}, wire.Handshake, 2},
+		"old, known":                             {slowServer{mute: true}, Era{Transport: "stdio", Version: wire.Handshake}, wire.Handshake, 1},
+		"modern, known as old":                   {slowServer{modern: true}, Era{Transport: "stdio", Version: wire.Handshake}, wire.Stateless, 2},
+		"modern, known as such, chatty and slow": {slowServer{modern: true, chatty: true, delay: 50 * time.Second}, Era{Transport: "stdio", Version: wire.Stateless}, wire.Stateless, 1},
+		"old, known as modern":                   {slowServer{}, Era{Transport: "stdio", Version: wire.Stateless}, wire.Handshake, 1},
+		"of another transport once":              {slowServer{}, Era{Transport: "http", Version: wire.Handshake}, wire.Handshake, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			version, err := dialSlow(t, &c.s, c.known)
@@ -196,7 +196,7 @@ func TestEraOutlivesTheProcess(t *testing.T) {
 	if n := len(r.seen("HEADER server/discover")); n != 1 {
 		t.Errorf("got %d server/discover from two processes, want 1", n)
 	}
-	if got, want := memory.Recall("raw", sp.Source()), (Era{"http", handshake, "old 1"}); got != want {
+	if got, want := memory.Recall("raw", sp.Source()), (Era{"http", wire.Handshake, "old 1"}); got != want {
 		t.Errorf("remembered %+v, want %+v", got, want)
 	}
 	sp.Headers = map[string]string{"X": "y"}
@@ -256,9 +256,9 @@ func TestListenIsOptional(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &rawServer{Version: stateless, Listen: true}
+			r := &rawServer{Version: wire.Stateless, Listen: true}
 			s := start(t, Options{}, odd(t, r, "subscriptions/listen", answer))
-			if got := mustCall(t, s, "raw", "exact").Protocol; got != stateless {
+			if got := mustCall(t, s, "raw", "exact").Protocol; got != wire.Stateless {
 				t.Errorf("got protocol %s", got)
 			}
 			if _, err := s.Refresh(within(t, hangTime), "raw"); err != nil {
@@ -319,23 +319,23 @@ func TestDiscoverTurnedAway(t *testing.T) {
 
 func TestModernServerKnownAsOldOverHTTP(t *testing.T) {
 	t.Parallel()
-	r := &rawServer{Version: stateless}
+	r := &rawServer{Version: wire.Stateless}
 	sp := odd(t, r, "initialize", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method"}}`)
 	})
 	memory := &noteEras{}
-	memory.Remember("raw", sp.Source(), Era{Transport: "http", Version: handshake, Server: "raw 0"})
+	memory.Remember("raw", sp.Source(), Era{Transport: "http", Version: wire.Handshake, Server: "raw 0"})
 	s := start(t, Options{Memory: memory}, sp)
-	if got := mustCall(t, s, "raw", "exact").Protocol; got != stateless {
+	if got := mustCall(t, s, "raw", "exact").Protocol; got != wire.Stateless {
 		t.Errorf("got protocol %s", got)
 	}
 }
 
 func TestRefusalsOfInitialize(t *testing.T) {
 	t.Parallel()
-	if refusesHandshake(errors.New("gone")) || refusesHandshake(context.Canceled) {
+	if wire.RefusesHandshake(errors.New("gone")) || wire.RefusesHandshake(context.Canceled) {
 		t.Error("an error of the connection was taken for one of the server")
 	}
 }

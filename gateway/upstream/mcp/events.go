@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // drainTime is how long a stream may go on after the answer to its call: its
@@ -21,17 +21,17 @@ const drainTime = time.Second
 // An eventStream is a body of server-sent events with each message replaced
 // by what the tap lets through. Everything else passes as it came.
 type eventStream struct {
-	tap  *tap
+	tap  *wire.Tap
 	x    *exchange
 	body io.ReadCloser
-	r    lineReader
-	room intake
+	r    *wire.LineReader
+	room *wire.Intake
 	drop bool // pass no answers and no event ids
 	bare bool // pass endpoints and messages and nothing else: legacy SSE
 
 	discovered func(*exchange, *jsonrpc.Response) // told of the answer to server/discover
 	doubt      func(error)                        // told of a server that babbles
-	useless    allowance
+	useless    *wire.Allowance
 	cost       int // of the event that is read; negative if it has an answer
 
 	out  []byte // not yet read
@@ -40,10 +40,10 @@ type eventStream struct {
 	fail bool   // the answer was an error, or none of MCP
 }
 
-func newEventStream(t *tap, x *exchange, body io.ReadCloser) *eventStream {
-	s := &eventStream{tap: t, x: x, body: body, doubt: func(error) {}, useless: allowance{since: time.Now()}}
-	s.room = intake{tap: t, ctx: x.ctx, drop: func() { x.cancel(errStalled) }}
-	s.r = lineReader{bufio.NewReader(body), maxMessage, s.room.admit}
+func newEventStream(t *wire.Tap, x *exchange, body io.ReadCloser) *eventStream {
+	s := &eventStream{tap: t, x: x, body: body, doubt: func(error) {}, useless: wire.NewAllowance()}
+	s.room = wire.NewIntake(t, x.ctx, func() { x.cancel(wire.ErrStalled) })
+	s.r = wire.NewLineReader(body, 4<<10, s.room)
 	return s
 }
 
@@ -72,13 +72,13 @@ func (s *eventStream) next() {
 	var kind string
 	found := false
 	s.cost = 0
-	defer s.room.end()
+	defer s.room.End()
 	for {
-		line, id, err := s.r.next()
+		line, id, err := s.r.Next()
 		if err == nil && len(data)+len(lines) > 0 {
-			s.r.refuses(data, len(lines)+len(line), &err)
+			s.r.Refuses(data, len(lines)+len(line), &err)
 		}
-		if isRefused(err) {
+		if wire.IsRefused(err) {
 			s.refused(id, err)
 			return
 		}
@@ -140,24 +140,24 @@ func (s *eventStream) next() {
 // babbles takes n bytes from the allowance, and ends the stream if there is
 // no more.
 func (s *eventStream) babbles(n int) bool {
-	if s.useless.take(n, time.Now()) {
+	if s.useless.Take(n, time.Now()) {
 		return false
 	}
-	s.err = errBabble
+	s.err = wire.ErrBabble
 	if s.x.sink != nil {
-		s.x.sink.fail(fmt.Errorf("%w: %w", upstream.ErrGone, errBabble))
+		s.x.sink.Fail(fmt.Errorf("%w: %w", upstream.ErrGone, wire.ErrBabble))
 	}
-	s.x.cancel(errBabble)
-	s.doubt(errBabble)
+	s.x.cancel(wire.ErrBabble)
+	s.doubt(wire.ErrBabble)
 	return true
 }
 
 // sinkOf returns the sink of the request that r answers, nil for none.
-func (s *eventStream) sinkOf(r *jsonrpc.Response) *sink {
+func (s *eventStream) sinkOf(r *jsonrpc.Response) *wire.Sink {
 	if r == nil {
 		return nil
 	}
-	return s.tap.sinkOf(r.ID)
+	return s.tap.SinkOf(r.ID)
 }
 
 // emit puts one event into out.
@@ -178,12 +178,12 @@ func (s *eventStream) message(data []byte) []byte {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	m, err := s.tap.read(data)
+	m, err := s.tap.Read(data)
 	if err != nil {
-		s.tap.log.Debug("event that is not of MCP", "error", err, "data", string(clip(data, 200)))
+		s.tap.Log.Debug("event that is not of MCP", "error", err, "data", string(wire.Clip(data, 200)))
 		return nil
 	}
-	s.cost /= ownCost
+	s.cost /= wire.OwnCost
 	r, answer := m.(*jsonrpc.Response)
 	if answer && s.drop {
 		s.fail = s.fail || r.Error != nil
@@ -193,10 +193,10 @@ func (s *eventStream) message(data []byte) []byte {
 		s.discovered(s.x, r)
 	}
 	if waiting := s.sinkOf(r); waiting != nil {
-		s.room.pass(waiting, len(data))
+		s.room.Pass(waiting, len(data))
 		s.cost = -1
 	}
-	if m = s.tap.incoming(m); m == nil {
+	if m = s.tap.Incoming(m); m == nil {
 		return nil
 	}
 	if answer && s.x.call != nil && r.ID == s.x.call.ID {
@@ -204,7 +204,7 @@ func (s *eventStream) message(data []byte) []byte {
 	}
 	text, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
-		s.tap.log.Debug("message does not encode", "error", err)
+		s.tap.Log.Debug("message does not encode", "error", err)
 		return nil
 	}
 	return text
@@ -214,7 +214,7 @@ func (s *eventStream) message(data []byte) []byte {
 func (s *eventStream) unanswered() {
 	s.discovered(s.x, nil)
 	s.err = io.EOF
-	text, err := jsonrpc.EncodeMessage(notSupported(s.x.call.ID))
+	text, err := jsonrpc.EncodeMessage(wire.NotSupported(s.x.call.ID))
 	if err != nil {
 		s.err = err
 		return
@@ -238,17 +238,17 @@ func (s *eventStream) refused(id jsonrpc.ID, why error) {
 	if !id.IsValid() && s.x.call != nil {
 		id = s.x.call.ID
 	}
-	waiting := s.tap.sinkOf(id)
+	waiting := s.tap.SinkOf(id)
 	if waiting == nil {
-		s.tap.log.Warn("event discarded", "error", why)
+		s.tap.Log.Warn("event discarded", "error", why)
 		return
 	}
-	waiting.fail(why)
+	waiting.Fail(why)
 	if s.x.call != nil {
 		s.err = io.EOF
 		s.finish()
 	}
-	text, err := jsonrpc.EncodeMessage(errorResponse(id, why.Error()))
+	text, err := jsonrpc.EncodeMessage(wire.ErrorResponse(id, why.Error()))
 	if err != nil {
 		s.err = errors.Join(why, err)
 		return

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 var (
@@ -29,7 +30,7 @@ func connections(t *testing.T, versions []string, run func(t *testing.T, version
 				})
 			}
 		}
-		if version < stateless {
+		if version < wire.Stateless {
 			t.Run("sse/"+version, func(t *testing.T) {
 				run(t, version, func(r *rawServer) Spec { return serveSSE(t, r) })
 			})
@@ -53,7 +54,7 @@ func TestBytesSurvive(t *testing.T) {
 				t.Errorf("tool %d\ngot  %s\nwant %s", i, l.Tools[i], want)
 			}
 		}
-		if http := version == stateless && s.Status()[0].Transport == "http"; l.ParamHeaders != http {
+		if http := version == wire.Stateless && s.Status()[0].Transport == "http"; l.ParamHeaders != http {
 			t.Errorf("arguments in headers: %v, want %v", l.ParamHeaders, http)
 		}
 		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exact"})
@@ -103,7 +104,7 @@ func TestArgumentsSurvive(t *testing.T) {
 			t.Errorf("_meta of the protocol was forwarded: %s", params.Meta)
 		}
 		want2 := `"2026-07-28"`
-		if version < stateless {
+		if version < wire.Stateless {
 			want2 = ""
 		}
 		if got := string(params.Meta["io.modelcontextprotocol/protocolVersion"]); got != want2 {

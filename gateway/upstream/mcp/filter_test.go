@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // nested is an array of arrays, n deep.
@@ -51,7 +52,7 @@ func TestDeepNesting(t *testing.T) {
 
 func TestUnknownResultType(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: stateless}))
+	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: wire.Stateless}))
 	_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "odd type"})
 	wantError(t, err, `call raw/odd type: the result is of the unknown type "deferred"`)
 	mustCall(t, s, "raw", "ask")
@@ -71,33 +72,6 @@ func TestManyToolsInOnePage(t *testing.T) {
 	p.addTo(&l, 1)
 	if len(l.Tools) != maxTools || len(l.Warnings) != 1 || l.Warnings[0] != "tools/list is too long: stopped within page 1 with 20000 tools" {
 		t.Errorf("got %d tools, warnings %q", len(l.Tools), l.Warnings)
-	}
-}
-
-func TestSplit(t *testing.T) {
-	for text, want := range map[string][]string{
-		`[]`:                           nil,
-		`[1, "a,b\"]" ,{"x":[1,2]}]`:   {"1", `"a,b\"]"`, `{"x":[1,2]}`},
-		` {"a":1,"b" : [2, 3]} `:       {`"a":1`, `"b" : [2, 3]`},
-		`[[[[]]],"\\"]`:                {`[[[]]]`, `"\\"`},
-		`{"a":"}","b":"\\\"{","c":{}}`: {`"a":"}"`, `"b":"\\\"{"`, `"c":{}`},
-	} {
-		var got []string
-		if err := split([]byte(text), func(part []byte, _ int) bool { got = append(got, string(part)); return true }); err != nil {
-			t.Error(err)
-		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
-	}
-	for _, text := range []string{"", "x", "[", "{]", "1", "null"} {
-		if err := split([]byte(text), func([]byte, int) bool { return true }); err == nil {
-			t.Errorf("%q was split", text)
-		}
-	}
-	fields, err := members([]byte(`{"a\u0062":1, "c":null,"c": {"d":2}}`))
-	if err != nil || len(fields) != 2 || string(fields["ab"]) != "1" || string(fields["c"]) != `{"d":2}` {
-		t.Errorf("got %s, %v", fields, err)
 	}
 }
 
@@ -123,9 +97,9 @@ func TestSecretsThatServersRepeat(t *testing.T) {
 	t.Parallel()
 	log := &lockedBuffer{}
 	o := Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-	sp := stdioSpec(t, &rawServer{Version: stateless})
+	sp := stdioSpec(t, &rawServer{Version: wire.Stateless})
 	sp.Env["API_KEY"] = "very-secret-key"
-	web := odd(t, &rawServer{Version: stateless}, "server/discover", func(w http.ResponseWriter, req *http.Request) {
+	web := odd(t, &rawServer{Version: wire.Stateless}, "server/discover", func(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, "bad token "+req.Header.Get("Authorization")+" key "+req.URL.Query().Get("key"))
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // headerTimeout bounds the wait for the head of a stream that the SDK opens
@@ -39,7 +40,7 @@ var errSilent = errors.New("no answer in time")
 // headers, bounds and taps bodies, and turns answers that would end the SDK's
 // session into errors of the one request.
 type httpLink struct {
-	tap      *tap
+	tap      *wire.Tap
 	spec     Spec
 	legacy   bool // HTTP+SSE: answers come on the stream of the one GET
 	origin   *url.URL
@@ -61,7 +62,7 @@ type httpLink struct {
 	cause error
 }
 
-func newHTTPLink(t *tap, d dialer, changed func(), doubt func(error)) *httpLink {
+func newHTTPLink(t *wire.Tap, d dialer, changed func(), doubt func(error)) *httpLink {
 	l := &httpLink{tap: t, spec: d.spec, changed: changed, doubt: doubt, patience: d.discoverTimeout, pause: d.listenPause}
 	l.origin, _ = url.Parse(d.spec.URL) // checked by NewSet
 	l.base = http.DefaultTransport.(*http.Transport).Clone()
@@ -81,12 +82,12 @@ func (l *httpLink) transport(kind string) mcp.Transport {
 	return &mcp.StreamableClientTransport{Endpoint: l.spec.URL, HTTPClient: client, MaxEventSize: -1}
 }
 
-func (l *httpLink) stop() {
+func (l *httpLink) Stop() {
 	l.cancel()
 	l.base.CloseIdleConnections()
 }
 
-func (l *httpLink) err() error {
+func (l *httpLink) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause
@@ -105,7 +106,7 @@ type exchange struct {
 	req    *http.Request    // as the SDK made it
 	method string           // of the message it carries, "" if it carries none
 	call   *jsonrpc.Request // the message, if it is a call
-	sink   *sink
+	sink   *wire.Sink
 	ctx    context.Context // of the request that is sent
 	cancel context.CancelCauseFunc
 	detach func()      // unties the exchange from the SDK's context
@@ -128,14 +129,14 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.cancel(err)
 		switch {
 		case x.sink != nil:
-			x.sink.refused.Store(true)
-			x.sink.fail(err)
+			x.sink.Refused.Store(true)
+			x.sink.Fail(err)
 		case x.opens(), l.legacy && req.Method == http.MethodGet:
 			l.giveUp(err)
 		}
 		return nil, err
 	}
-	if err := l.err(); err != nil && x.method == "initialize" {
+	if err := l.Err(); err != nil && x.method == "initialize" {
 		x.cancel(err)
 		return nil, err
 	}
@@ -167,18 +168,18 @@ func (l *httpLink) prepare(req *http.Request) (*exchange, *http.Request, error) 
 		if err != nil {
 			return nil, nil, fmt.Errorf("read request: %w", err)
 		}
-		x.sink = l.tap.outgoing(req.Context(), m)
+		x.sink = l.tap.Outgoing(req.Context(), m)
 		x.carries(m)
 	}
 	if x.sink == nil {
-		x.sink, _ = req.Context().Value(sinkKey{}).(*sink)
+		x.sink = wire.SinkFrom(req.Context())
 	}
 	ctx := x.tie(req.Context(), l.ctx)
 	x.ctx = ctx
 	if x.sink != nil && req.Method == http.MethodPost {
 		s := x.sink
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			WroteRequest: func(httptrace.WroteRequestInfo) { s.sent.Store(true) },
+			WroteRequest: func(httptrace.WroteRequestInfo) { s.Sent.Store(true) },
 		})
 	}
 	out := req.Clone(ctx)
@@ -246,15 +247,15 @@ func (x *exchange) tie(ctx, link context.Context) context.Context {
 
 // failed answers for a request that got no answer.
 func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
-	if cause := context.Cause(x.ctx); cause == errSilent || cause == errStalled {
+	if cause := context.Cause(x.ctx); cause == errSilent || cause == wire.ErrStalled {
 		err = cause
 	}
 	switch {
 	case x.method == "server/discover" && err == errSilent:
 		l.discovered(x, nil)
-		return l.respond(x, notSupported(x.call.ID))
+		return l.respond(x, wire.NotSupported(x.call.ID))
 	case x.method == "subscriptions/listen" && err == errSilent:
-		return l.respond(x, errorResponse(x.call.ID, err.Error()))
+		return l.respond(x, wire.ErrorResponse(x.call.ID, err.Error()))
 	case x.req.Method == http.MethodGet && err == errSilent && !l.legacy:
 		return plain(x.req, http.StatusMethodNotAllowed), nil
 	}
@@ -262,7 +263,7 @@ func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
 		err = errors.New("the server closed the connection before it had answered")
 	}
 	if x.sink != nil && l.ctx.Err() == nil && x.req.Context().Err() == nil {
-		x.sink.fail(fmt.Errorf("%w: %w", upstream.ErrGone, err))
+		x.sink.Fail(fmt.Errorf("%w: %w", upstream.ErrGone, err))
 		l.doubt(err)
 	}
 	if x.method == "initialize" {
@@ -314,10 +315,10 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 		// the next listing then.
 		defer x.cancel(nil)
 		resp.Body.Close()
-		l.tap.log.Debug("the server gives no stream of changes", "status", resp.Status, "type", kind)
-		return l.respond(x, errorResponse(x.call.ID, "no stream of changes"))
+		l.tap.Log.Debug("the server gives no stream of changes", "status", resp.Status, "type", kind)
+		return l.respond(x, wire.ErrorResponse(x.call.ID, "no stream of changes"))
 	case isRedirect(resp):
-		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, maxMessage), body: resp.Body, x: x}
+		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, wire.MaxMessage), body: resp.Body, x: x}
 		return resp, nil
 	case l.legacy:
 		if !good && x.sink != nil {
@@ -326,29 +327,29 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 			if turnedAway(resp.StatusCode) {
 				err = fmt.Errorf("%w: %w: check the headers configured for it", upstream.ErrUnauthorized, err)
 			}
-			x.sink.fail(err)
+			x.sink.Fail(err)
 		}
-		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, maxMessage), body: resp.Body, x: x}
+		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, wire.MaxMessage), body: resp.Body, x: x}
 		return resp, nil
 	case x.call == nil:
 		if !good && x.req.Method == http.MethodPost && x.method != "notifications/initialized" {
 			// The SDK would end the session over a notification.
-			l.tap.log.Debug("message turned away", "method", x.method, "status", resp.Status)
+			l.tap.Log.Debug("message turned away", "method", x.method, "status", resp.Status)
 			resp.StatusCode, resp.Status = http.StatusAccepted, "202 Accepted"
 		}
-		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, maxMessage), body: resp.Body, x: x}
+		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, wire.MaxMessage), body: resp.Body, x: x}
 		return resp, nil
 	}
 	defer x.cancel(nil)
-	room := intake{tap: l.tap, ctx: x.ctx, drop: func() { x.cancel(errStalled) }}
-	defer room.end()
-	data, err := room.readAll(resp.Body)
+	room := wire.NewIntake(l.tap, x.ctx, func() { x.cancel(wire.ErrStalled) })
+	defer room.End()
+	data, err := room.ReadAll(resp.Body)
 	resp.Body.Close()
 	x.detach()
-	if err != nil && !isRefused(err) {
+	if err != nil && !wire.IsRefused(err) {
 		return l.failed(x, err)
 	}
-	room.pass(x.sink, len(data))
+	room.Pass(x.sink, len(data))
 	return l.answer(x, resp, data, err)
 }
 
@@ -357,7 +358,7 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err error) (*http.Response, error) {
 	var m jsonrpc.Message
 	if err == nil {
-		m, err = l.tap.read(data)
+		m, err = l.tap.Read(data)
 	}
 	x.notRun(resp.StatusCode)
 	r, ok := m.(*jsonrpc.Response)
@@ -371,7 +372,7 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err err
 		if resp.StatusCode >= 300 && r.Error == nil {
 			r.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: resp.Status}
 		}
-		return l.pass(x, resp, l.tap.incoming(r))
+		return l.pass(x, resp, l.tap.Incoming(r))
 	}
 	switch {
 	case turnedAway(resp.StatusCode):
@@ -380,7 +381,7 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err err
 		err = fmt.Errorf("HTTP %s to %s: use that as url if you trust it", resp.Status, resp.Header.Get("Location"))
 	case resp.StatusCode >= 400:
 		err = fmt.Errorf("HTTP %s%s", resp.Status, excerpt(data))
-	case !isRefused(err):
+	case !wire.IsRefused(err):
 		err = fmt.Errorf("the answer is not of MCP (%s)%s", resp.Header.Get("Content-Type"), excerpt(data))
 	}
 	switch {
@@ -394,15 +395,15 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err err
 		l.doubt(err)
 	}
 	if x.sink != nil {
-		x.sink.fail(err)
+		x.sink.Fail(err)
 	}
-	return l.respond(x, errorResponse(x.call.ID, err.Error()))
+	return l.respond(x, wire.ErrorResponse(x.call.ID, err.Error()))
 }
 
 // notRun notes a status that says that the call has not been looked at.
 func (x *exchange) notRun(status int) {
 	if x.sink != nil && (turnedAway(status) || status == http.StatusTooManyRequests) {
-		x.sink.refused.Store(true)
+		x.sink.Refused.Store(true)
 	}
 }
 
@@ -435,7 +436,7 @@ func (l *httpLink) sessionGone(x *exchange, resp *http.Response) bool {
 		resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest {
 		return false
 	}
-	x.sink.refused.Store(true)
+	x.sink.Refused.Store(true)
 	return true
 }
 
@@ -444,7 +445,7 @@ func excerpt(data []byte) string {
 	if len(data) == 0 {
 		return ""
 	}
-	return ": " + string(clip(data, 200))
+	return ": " + string(wire.Clip(data, 200))
 }
 
 // A boundedBody ends after 32 MiB, and its exchange with it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // Bounds of one listing; beyond them it is cut, with a warning.
@@ -27,7 +28,7 @@ const (
 // list asks for all pages of tools/list. The second result is how long the
 // server promises the list to stay as it is, 0 if it does not say.
 func (c *conn) list(ctx context.Context) (upstream.Listing, time.Duration, error) {
-	l := upstream.Listing{ParamHeaders: c.transport == "http" && c.version() >= stateless}
+	l := upstream.Listing{ParamHeaders: c.transport == "http" && c.version() >= wire.Stateless}
 	if r := c.session.InitializeResult(); r != nil {
 		l.Instructions = mask.Cut(r.Instructions, longestInstructions)
 		if r.Capabilities == nil || r.Capabilities.Tools == nil {
@@ -55,7 +56,7 @@ func (c *conn) list(ctx context.Context) (upstream.Listing, time.Duration, error
 		case p.next == "":
 			return l, fresh, nil
 		case seen[p.next]:
-			l.Warnings = append(l.Warnings, fmt.Sprintf("tools/list repeats its cursor %q: stopped after page %d", clip([]byte(p.next), 40), n))
+			l.Warnings = append(l.Warnings, fmt.Sprintf("tools/list repeats its cursor %q: stopped after page %d", wire.Clip([]byte(p.next), 40), n))
 			return l, fresh, nil
 		case n == maxPages || len(l.Tools) >= maxTools || size >= maxListBytes:
 			l.Warnings = append(l.Warnings, fmt.Sprintf("tools/list is too long: stopped after page %d with %d tools", n, len(l.Tools)))
@@ -70,10 +71,10 @@ func (c *conn) list(ctx context.Context) (upstream.Listing, time.Duration, error
 func (c *conn) page(ctx context.Context, cursor string) (json.RawMessage, error) {
 	ctx, cancel := c.bind(ctx)
 	defer cancel(nil)
-	s := &sink{list: true}
-	defer c.tap.forget(s)
-	_, err := c.session.ListTools(withSink(ctx, s), &mcp.ListToolsParams{Cursor: cursor})
-	raw, fault := s.outcome()
+	s := &wire.Sink{List: true}
+	defer c.tap.Forget(s)
+	_, err := c.session.ListTools(wire.WithSink(ctx, s), &mcp.ListToolsParams{Cursor: cursor})
+	raw, fault := s.Outcome()
 	switch {
 	case fault != nil:
 		return nil, fault
@@ -102,14 +103,14 @@ type page struct {
 
 func decodePage(raw json.RawMessage) (page, error) {
 	var p page
-	fields, err := members(raw)
+	fields, err := wire.Members(raw)
 	if err != nil {
 		return p, fmt.Errorf("the result does not decode: %w", err)
 	}
 	list := fields["tools"]
 	if len(list) > 0 && list[0] == '[' {
-		err = split(list, func(part []byte, depth int) bool {
-			if depth > maxDepth {
+		err = wire.Split(list, func(part []byte, depth int) bool {
+			if depth > wire.MaxDepth {
 				part = nil
 			}
 			p.tools = append(p.tools, part)
@@ -121,7 +122,7 @@ func decodePage(raw json.RawMessage) (page, error) {
 	}
 	if next := fields["nextCursor"]; len(next) > 0 {
 		if err := json.Unmarshal(next, &p.next); err != nil {
-			return p, fmt.Errorf("nextCursor %s is not a string", clip(next, 40))
+			return p, fmt.Errorf("nextCursor %s is not a string", wire.Clip(next, 40))
 		}
 	}
 	var ms float64
@@ -136,7 +137,7 @@ func (p page) addTo(l *upstream.Listing, n int) {
 	for i, raw := range p.tools {
 		switch {
 		case raw == nil:
-			l.Warnings = append(l.Warnings, fmt.Sprintf("entry %d on page %d of tools/list is %v", i+1, n, errDeep))
+			l.Warnings = append(l.Warnings, fmt.Sprintf("entry %d on page %d of tools/list is %v", i+1, n, wire.ErrDeep))
 			continue
 		case len(l.Tools) == maxTools:
 			l.Warnings = append(l.Warnings, fmt.Sprintf("tools/list is too long: stopped within page %d with %d tools", n, maxTools))
@@ -145,7 +146,7 @@ func (p page) addTo(l *upstream.Listing, n int) {
 		var fields map[string]json.RawMessage
 		var name string
 		if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields["name"], &name) != nil || name == "" {
-			l.Warnings = append(l.Warnings, fmt.Sprintf("entry %d on page %d of tools/list is not a tool: %s", i+1, n, clip(bytes.TrimSpace(raw), 100)))
+			l.Warnings = append(l.Warnings, fmt.Sprintf("entry %d on page %d of tools/list is not a tool: %s", i+1, n, wire.Clip(bytes.TrimSpace(raw), 100)))
 			continue
 		}
 		l.Tools = append(l.Tools, raw)

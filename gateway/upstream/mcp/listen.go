@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // listenMax bounds the pause before a listen stream is opened again, which
@@ -45,7 +47,7 @@ func (s *listenStream) Read(p []byte) (int, error) {
 		if n > 0 || err == nil {
 			return n, nil
 		}
-		if s.req.Context().Err() != nil || s.events.fail || err == errBabble {
+		if s.req.Context().Err() != nil || s.events.fail || err == wire.ErrBabble {
 			return 0, io.EOF
 		}
 		if err := s.reopen(); err != nil {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // rawEnv names the file with the rawServer that a re-executed test binary
@@ -127,7 +129,7 @@ func (r *rawServer) handle(ctx context.Context, line []byte, send func(string)) 
 		case r.Discover == "exit":
 			os.Exit(3)
 		case r.Discover == "silent":
-		case r.Version < stateless:
+		case r.Version < wire.Stateless:
 			refuse(-32601, "method not found")
 		default:
 			reply(fmt.Sprintf(`{"supportedVersions":[%q],"capabilities":%s,"instructions":%q,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":%q,"version":"1"}}}`, r.Version, capabilities, "raw"+r.Manual, r.Name))
@@ -243,7 +245,7 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 		text, _ := json.Marshal(string(<-r.cancels))
 		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, text))
 	case "questions":
-		for i := range 3 * maxAsked {
+		for i := range 3 * wire.MaxAsked {
 			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"q%d","method":"ping"}`, i))
 		}
 		send(`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{}}`)

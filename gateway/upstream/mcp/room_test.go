@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // TestRoomForLargeResults has one caller keep a large result: another waits
 // for room until its deadline, or until the first is done.
 func TestRoomForLargeResults(t *testing.T) {
 	t.Parallel()
-	connections(t, []string{stateless, "2025-11-25"}, func(t *testing.T, version string, spec func(r *rawServer) Spec) {
-		room := newRoom(maxMessage)
+	connections(t, []string{wire.Stateless, "2025-11-25"}, func(t *testing.T, version string, spec func(r *rawServer) Spec) {
+		room := wire.NewRoom(wire.MaxMessage)
 		s := start(t, Options{room: room}, spec(&rawServer{Version: version}))
 		mustCall(t, s, "raw", "exact")
 		kept := mustCall(t, s, "raw", "large")
-		if room.bytes.TryAcquire(maxMessage - 3<<20) {
+		if room.TryAcquire(wire.MaxMessage - 3<<20) {
 			t.Fatal("a result in use has no part of the room")
 		}
 
@@ -45,7 +46,7 @@ func TestRoomForLargeResults(t *testing.T) {
 		if err := next(t, got, "the result that waited for room"); err != nil {
 			t.Error(err)
 		}
-		if !room.bytes.TryAcquire(maxMessage) {
+		if !room.TryAcquire(wire.MaxMessage) {
 			t.Error("room was not given back")
 		}
 		if n := s.Status()[0].Restarts; n != 0 {
@@ -59,21 +60,14 @@ func held(s *server) bool {
 	s.mu.Lock()
 	c := s.conn
 	s.mu.Unlock()
-	c.tap.mu.Lock()
-	defer c.tap.mu.Unlock()
-	for _, sink := range c.tap.waiting {
-		if sink.held.Load() {
-			return true
-		}
-	}
-	return false
+	return c.tap.Holding() > 0
 }
 
 // TestRoomIsGivenBack ends calls in every other way.
 func TestRoomIsGivenBack(t *testing.T) {
 	t.Parallel()
-	connections(t, []string{stateless, "2025-11-25"}, func(t *testing.T, version string, spec func(r *rawServer) Spec) {
-		room := newRoom(maxMessage)
+	connections(t, []string{wire.Stateless, "2025-11-25"}, func(t *testing.T, version string, spec func(r *rawServer) Spec) {
+		room := wire.NewRoom(wire.MaxMessage)
 		s := start(t, Options{room: room}, spec(&rawServer{Version: version}))
 		mustCall(t, s, "raw", "exact")
 		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "huge"})
@@ -85,7 +79,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 			cancel()
 		}
 		mustCall(t, s, "raw", "exact")
-		if err := room.bytes.Acquire(within(t, hangTime), maxMessage); err != nil {
+		if err := room.Acquire(within(t, hangTime), wire.MaxMessage); err != nil {
 			t.Errorf("room was not given back: %v", err)
 		}
 	})

@@ -13,6 +13,8 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 const (
@@ -180,7 +182,7 @@ func (s *server) connect(ctx context.Context, known *Era) (*conn, time.Duration,
 	d := dialer{
 		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
 		connectTimeout: orDuration(s.spec.StartTimeout, s.o.ConnectTimeout), discoverTimeout: s.o.DiscoverTimeout,
-		listenPause: s.o.listenPause, start: startProcess, mask: s.mask, room: s.o.room,
+		listenPause: s.o.listenPause, start: stdio.Start, mask: s.mask, room: s.o.room,
 	}
 	c, err := d.dial(ctx, *known)
 	if err != nil {
@@ -202,10 +204,10 @@ func (s *server) connect(ctx context.Context, known *Era) (*conn, time.Duration,
 func (s *server) learn(c *conn, known *Era) {
 	was, now := *known, Era{Transport: c.transport, Server: c.peer()}
 	switch same := was.Server == "" || was.Server == now.Server; {
-	case c.version() >= stateless:
-		now.Version = stateless
-	case same && c.link.certain():
-		now.Version = handshake
+	case c.version() >= wire.Stateless:
+		now.Version = wire.Stateless
+	case same && c.link.Certain():
+		now.Version = wire.Handshake
 	}
 	*known = now
 	if now != was {

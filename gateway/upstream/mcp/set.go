@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // Options are the settings that all servers of a Set share. The zero value is
@@ -34,7 +35,7 @@ type Options struct {
 	Starts          int                 // servers started at the same moment; 0 means 8
 
 	listenPause time.Duration // before a stream of changes is opened again; 0 means 1 s
-	room        *room         // for large messages; nil means that of the process
+	room        *wire.Room    // for large messages; nil means that of the process
 }
 
 func (o Options) withDefaults() Options {

@@ -15,7 +15,11 @@
 // from the configured headers.
 package mcp
 
-import "time"
+import (
+	"time"
+
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
+)
 
 // A Spec says how to reach one server. Exactly one of Command and URL is set.
 type Spec struct {
@@ -37,4 +41,9 @@ type Spec struct {
 	// Disabled says why the server does not run; "" runs it. The rest of the
 	// Spec is not looked at then.
 	Disabled string
+}
+
+// command is what is started for the server.
+func (sp Spec) command() stdio.Command {
+	return stdio.Command{Program: sp.Command, Args: sp.Args, Env: sp.Env, Inherit: sp.InheritEnv, Dir: sp.Cwd}
 }

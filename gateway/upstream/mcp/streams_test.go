@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // TestStreamsThatBabble answers one method by a stream that never says
@@ -35,7 +36,7 @@ func TestStreamsThatBabble(t *testing.T) {
 				}
 				left <- struct{}{}
 			}
-			s := start(t, Options{}, good(t), odd(t, &rawServer{Version: stateless}, "tools/call", babble))
+			s := start(t, Options{}, good(t), odd(t, &rawServer{Version: wire.Stateless}, "tools/call", babble))
 			res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exact"})
 			wantError(t, err, "call raw/exact: connection lost: the server never stops writing")
 			if !res.Sent {
@@ -59,7 +60,7 @@ func TestBodiesThatStall(t *testing.T) {
 				t.Parallel()
 				left := make(chan struct{}, 8)
 				body := stall(kind, begin)
-				s := start(t, Options{ListTimeout: time.Second, room: newRoom(roomBytes)}, odd(t, &rawServer{Version: "2025-11-25"}, method, func(w http.ResponseWriter, req *http.Request) {
+				s := start(t, Options{ListTimeout: time.Second, room: wire.NewRoom(wire.RoomBytes)}, odd(t, &rawServer{Version: "2025-11-25"}, method, func(w http.ResponseWriter, req *http.Request) {
 					body(w, req)
 					left <- struct{}{}
 				}))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // next returns the next value of ch.
@@ -60,7 +61,7 @@ func TestListAgainOnChange(t *testing.T) {
 
 func TestListenIsOpenedAgain(t *testing.T) {
 	t.Parallel()
-	r := &rawServer{Version: stateless, Listen: true}
+	r := &rawServer{Version: wire.Stateless, Listen: true}
 	o, lists := listings()
 	o.listenPause = 10 * time.Millisecond
 	sp, srv := serveHTTP(t, r)
@@ -104,7 +105,7 @@ func TestEras(t *testing.T) {
 		raw      *rawServer
 		protocol string
 	}{
-		{"discover answered", &rawServer{Version: stateless}, stateless},
+		{"discover answered", &rawServer{Version: wire.Stateless}, wire.Stateless},
 		{"discover refused", &rawServer{Version: "2025-06-18"}, "2025-06-18"},
 		{"exits on discover", &rawServer{Version: "2025-11-25", Discover: "exit"}, "2025-11-25"},
 		{"never answers discover", &rawServer{Version: "2025-03-26", Discover: "silent"}, "2025-03-26"},
@@ -210,7 +211,7 @@ func TestRefreshAndPromises(t *testing.T) {
 func TestRefreshInterval(t *testing.T) {
 	t.Parallel()
 	o, lists := listings()
-	sp := stdioSpec(t, &rawServer{Version: stateless, TTL: 3600000})
+	sp := stdioSpec(t, &rawServer{Version: wire.Stateless, TTL: 3600000})
 	sp.Refresh = 20 * time.Millisecond
 	start(t, o, sp)
 	for range 3 {
@@ -222,7 +223,7 @@ func TestManyStartAtOnce(t *testing.T) {
 	t.Parallel()
 	var specs []Spec
 	for i := range 12 {
-		sp := stdioSpec(t, &rawServer{Version: stateless})
+		sp := stdioSpec(t, &rawServer{Version: wire.Stateless})
 		if i%3 == 0 {
 			sp = stdioSpec(t, &rawServer{Start: "silent"})
 		}
@@ -278,7 +279,7 @@ func TestChildrenEndWithTheirServer(t *testing.T) {
 	}
 	for _, how := range []string{"stopped", "killed", "stopped after setsid"} {
 		t.Run(how, func(t *testing.T) {
-			s, err := NewSet([]Spec{stdioSpec(t, &rawServer{Version: stateless})}, Options{})
+			s, err := NewSet([]Spec{stdioSpec(t, &rawServer{Version: wire.Stateless})}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -344,7 +345,7 @@ func TestServersEndWhenWeAreKilled(t *testing.T) {
 // process id to file, and never ends.
 func runHost(file string) {
 	raw := filepath.Join(filepath.Dir(file), "raw.json")
-	text, _ := json.Marshal(&rawServer{Version: stateless, Stubborn: true})
+	text, _ := json.Marshal(&rawServer{Version: wire.Stateless, Stubborn: true})
 	if err := os.WriteFile(raw, text, 0o600); err != nil {
 		panic(err)
 	}

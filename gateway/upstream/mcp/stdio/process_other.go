@@ -1,6 +1,6 @@
 //go:build !linux && !windows
 
-package mcp
+package stdio
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package mcp
+package stdio
 
 import (
 	"runtime"
@@ -24,35 +24,35 @@ var (
 )
 
 // environ is the environment of the server: of ours the usual variables and
-// those that the Spec names, and the Spec's own.
-func (sp Spec) environ(ours []string) []string {
+// those that the command names, and its own.
+func (c Command) environ(ours []string) []string {
 	own := map[string]bool{}
-	for name := range sp.Env {
+	for name := range c.Env {
 		own[folded(name)] = true
 	}
 	var out []string
 	for _, variable := range ours {
 		// Windows has variables whose name begins with "=": a drive's folder.
 		name, _, ok := strings.Cut(variable, "=")
-		if ok && name != "" && !own[folded(name)] && sp.inherits(name) {
+		if ok && name != "" && !own[folded(name)] && c.inherits(name) {
 			out = append(out, variable)
 		}
 	}
-	for name, value := range sp.Env {
+	for name, value := range c.Env {
 		out = append(out, name+"="+value)
 	}
 	return out
 }
 
 // inherits reports whether the server gets our variable of this name.
-func (sp Spec) inherits(name string) bool {
+func (c Command) inherits(name string) bool {
 	usual := inherited
 	if runtime.GOOS == "windows" {
 		usual = inheritedOnWindows
 	}
 	name = folded(name)
-	return len(sp.InheritEnv) == 1 && sp.InheritEnv[0] == "all" ||
-		slices.ContainsFunc(sp.InheritEnv, func(wanted string) bool { return folded(wanted) == name }) ||
+	return len(c.Inherit) == 1 && c.Inherit[0] == "all" ||
+		slices.ContainsFunc(c.Inherit, func(wanted string) bool { return folded(wanted) == name }) ||
 		slices.ContainsFunc(usual, func(pattern string) bool {
 			prefix, open := strings.CutSuffix(pattern, "*")
 			return name == pattern || open && strings.HasPrefix(name, prefix)

@@ -1,7 +1,6 @@
-package mcp
+package stdio
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -15,22 +14,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
-
-var errBabble = fmt.Errorf("the server never stops writing what nobody asked for: over %d MiB, and over %d KiB a second", uselessBurst>>20, uselessRate>>10)
 
 // exitGrace is how long the end of stdout waits for the process to end, to
 // tell how it did, and the other way round.
 const exitGrace = time.Second
 
-// A stdioLink is the way to a server over its stdin and stdout, for one
-// session of the SDK after the other. It
-// reads and writes in goroutines of its own, so that a server which does not
-// read delays nobody beyond their deadline, and passes over what is no
-// message instead of ending the session as the SDK's own transports do.
-type stdioLink struct {
-	proc    *process
-	tap     *tap
+// A Link is the way to a server over its stdin and stdout, for one session of
+// the SDK after the other. It reads and writes in goroutines of its own, so
+// that a server which does not read delays nobody beyond their deadline, and
+// passes over what is no message instead of ending the session as the SDK's
+// own transports do.
+type Link struct {
+	proc    *Process
+	tap     *wire.Tap
 	garbage func(text string)
 	probe   probe
 
@@ -48,50 +46,57 @@ type stdioLink struct {
 
 type outgoing struct {
 	data []byte
-	sink *sink
+	sink *wire.Sink
 	done chan error
 }
 
-func newStdioLink(p *process, t *tap, d dialer) *stdioLink {
-	l := &stdioLink{
-		proc: p, tap: t, garbage: d.garbage,
+// Options are the settings of a link.
+type Options struct {
+	Garbage  func(text string) // called for text that is no MCP
+	Patience time.Duration     // with the answer to server/discover, from the first output on; 0 waits for it alone
+}
+
+// NewLink returns the link to a process that was just started.
+func NewLink(p *Process, t *wire.Tap, o Options) *Link {
+	l := &Link{
+		proc: p, tap: t, garbage: o.Garbage,
 		writes:   make(chan outgoing),
 		incoming: make(chan jsonrpc.Message),
 		ending:   make(chan struct{}),
 		closed:   make(chan struct{}),
 	}
-	l.probe.patience, l.probe.give = d.discoverTimeout, l.pass
+	l.probe.patience, l.probe.give = o.Patience, l.pass
 	l.wg.Go(l.writeLoop)
 	l.wg.Go(l.readLoop)
 	return l
 }
 
-var _ mcp.Connection = (*stdioConn)(nil)
+var _ mcp.Connection = (*conn)(nil)
 
-// A stdioConn is the connection of one session of the SDK.
-type stdioConn struct {
-	*stdioLink
+// A conn is the connection of one session of the SDK.
+type conn struct {
+	*Link
 	known  chan jsonrpc.Message // answers that the server need not be asked for
 	closed chan struct{}
 	once   sync.Once
 }
 
 // Connect returns a connection: the process runs already.
-func (l *stdioLink) Connect(context.Context) (mcp.Connection, error) {
-	return &stdioConn{stdioLink: l, known: make(chan jsonrpc.Message, 1), closed: make(chan struct{})}, nil
+func (l *Link) Connect(context.Context) (mcp.Connection, error) {
+	return &conn{Link: l, known: make(chan jsonrpc.Message, 1), closed: make(chan struct{})}, nil
 }
 
 // SessionID is empty on stdio.
-func (c *stdioConn) SessionID() string { return "" }
+func (c *conn) SessionID() string { return "" }
 
 // Close makes Read and Write return. The process goes on until stop.
-func (c *stdioConn) Close() error {
+func (c *conn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return nil
 }
 
 // Read returns the next message that concerns the SDK.
-func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case m := <-c.known:
 		return m, nil
@@ -101,7 +106,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		return nil, io.EOF
 	case <-c.closed:
 		return nil, io.EOF
-	case <-c.stdioLink.closed:
+	case <-c.Link.closed:
 		return nil, io.EOF
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -109,7 +114,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // Write hands a message to the server.
-func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
+func (c *conn) Write(ctx context.Context, m jsonrpc.Message) error {
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		out, reply, err := c.probe.outgoing(r)
 		if err != nil {
@@ -125,14 +130,14 @@ func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}
-	w := outgoing{append(data, '\n'), c.tap.outgoing(ctx, m), make(chan error, 1)}
+	w := outgoing{append(data, '\n'), c.tap.Outgoing(ctx, m), make(chan error, 1)}
 	select {
 	case c.writes <- w:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.closed:
 		return io.ErrClosedPipe
-	case <-c.stdioLink.closed:
+	case <-c.Link.closed:
 		return io.ErrClosedPipe
 	}
 	select {
@@ -145,21 +150,21 @@ func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 		return ctx.Err()
 	case <-c.closed:
 		return io.ErrClosedPipe
-	case <-c.stdioLink.closed:
+	case <-c.Link.closed:
 		return io.ErrClosedPipe
 	}
 }
 
-func (l *stdioLink) writeLoop() {
+func (l *Link) writeLoop() {
 	for {
 		select {
 		case w := <-l.writes:
 			if w.sink != nil {
-				w.sink.sent.Store(true)
+				w.sink.Sent.Store(true)
 			}
 			n, err := l.proc.stdin.Write(w.data)
 			if n == 0 && err != nil && w.sink != nil {
-				w.sink.sent.Store(false)
+				w.sink.Sent.Store(false)
 			}
 			w.done <- err
 		case <-l.closed:
@@ -168,19 +173,19 @@ func (l *stdioLink) writeLoop() {
 	}
 }
 
-func (l *stdioLink) deliver(m jsonrpc.Message) {
+func (l *Link) deliver(m jsonrpc.Message) {
 	if r, ok := m.(*jsonrpc.Response); ok {
 		if m = l.probe.incoming(r); m == nil {
 			return
 		}
 	}
-	if m = l.tap.incoming(m); m != nil {
+	if m = l.tap.Incoming(m); m != nil {
 		l.pass(m)
 	}
 }
 
 // pass hands a message to the session of the SDK.
-func (l *stdioLink) pass(m jsonrpc.Message) {
+func (l *Link) pass(m jsonrpc.Message) {
 	select {
 	case l.incoming <- m:
 	case <-l.ending:
@@ -188,35 +193,35 @@ func (l *stdioLink) pass(m jsonrpc.Message) {
 	}
 }
 
-func (l *stdioLink) readLoop() {
+func (l *Link) readLoop() {
 	stopped := make(chan struct{})
 	l.wg.Go(func() { l.watchExit(stopped) })
 	var stalled atomic.Bool
-	large := intake{tap: l.tap, ctx: l.tap.ctx, drop: func() { stalled.Store(true); l.proc.group.kill() }}
-	r := lineReader{bufio.NewReaderSize(&noisy{r: l.proc.stdout, first: l.probe.heard}, 64<<10), maxMessage, large.admit}
-	useless := allowance{since: time.Now()}
+	large := wire.NewIntake(l.tap, l.tap.Ctx, func() { stalled.Store(true); l.proc.group.kill() })
+	r := wire.NewLineReader(&noisy{r: l.proc.stdout, first: l.probe.heard}, 64<<10, large)
+	useless := wire.NewAllowance()
 	for {
-		line, id, err := r.next()
+		line, id, err := r.Next()
 		end := err
 		switch {
-		case isRefused(err):
+		case wire.IsRefused(err):
 			l.refused(id, err)
 			end = nil
 		case err == nil:
-			if n := l.accept(line, &large); n >= 0 && !useless.take(n, time.Now()) {
-				end = errBabble
+			if n := l.accept(line, large); n >= 0 && !useless.Take(n, time.Now()) {
+				end = wire.ErrBabble
 			}
 		}
-		large.end()
+		large.End()
 		if end == nil {
 			continue
 		}
 		close(stopped)
 		switch {
 		case stalled.Load():
-			l.ended(errStalled)
-		case end == errBabble || end == errEndless:
-			l.ended(errBabble)
+			l.ended(wire.ErrStalled)
+		case end == wire.ErrBabble || end == wire.ErrEndless:
+			l.ended(wire.ErrBabble)
 		default:
 			l.ended(nil)
 		}
@@ -241,7 +246,7 @@ func (n *noisy) Read(p []byte) (int, error) {
 }
 
 // watchExit ends a stdout that a child of the ended server holds open.
-func (l *stdioLink) watchExit(stopped <-chan struct{}) {
+func (l *Link) watchExit(stopped <-chan struct{}) {
 	select {
 	case <-l.proc.exited:
 	case <-stopped:
@@ -258,7 +263,7 @@ func (l *stdioLink) watchExit(stopped <-chan struct{}) {
 
 // accept delivers the message or batch of a line, and returns how many bytes
 // were of no use, negative if it has an answer.
-func (l *stdioLink) accept(line []byte, large *intake) (useless int) {
+func (l *Link) accept(line []byte, large *wire.Intake) (useless int) {
 	useless = len(line)
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -275,32 +280,32 @@ func (l *stdioLink) accept(line []byte, large *intake) (useless int) {
 	}
 	good := false
 	for _, part := range parts {
-		m, err := l.tap.read(part)
+		m, err := l.tap.Read(part)
 		if err != nil {
 			break
 		}
 		if !good {
-			good, useless = true, len(line)/ownCost
+			good, useless = true, len(line)/wire.OwnCost
 		}
 		if r, ok := m.(*jsonrpc.Response); ok {
-			if s := l.tap.sinkOf(r.ID); s != nil {
-				large.pass(s, len(line))
+			if s := l.tap.SinkOf(r.ID); s != nil {
+				large.Pass(s, len(line))
 				useless = -1
 			}
 		}
 		l.deliver(m)
 	}
 	if !good {
-		l.garbage(string(clip(line, 200)))
+		l.garbage(string(wire.Clip(line, 200)))
 	}
 	return useless
 }
 
 // refused fails the request that a discarded line answers.
-func (l *stdioLink) refused(id jsonrpc.ID, why error) {
-	if s := l.tap.sinkOf(id); s != nil {
-		s.fail(why)
-		l.deliver(errorResponse(id, why.Error()))
+func (l *Link) refused(id jsonrpc.ID, why error) {
+	if s := l.tap.SinkOf(id); s != nil {
+		s.Fail(why)
+		l.deliver(wire.ErrorResponse(id, why.Error()))
 		return
 	}
 	if why == upstream.ErrTooLarge {
@@ -309,7 +314,7 @@ func (l *stdioLink) refused(id jsonrpc.ID, why error) {
 }
 
 // ended notes why the connection ended before the SDK can learn that it did.
-func (l *stdioLink) ended(cause error) {
+func (l *Link) ended(cause error) {
 	silent := cause == nil
 	if silent {
 		ended(l.proc.exited, exitGrace)
@@ -326,23 +331,39 @@ func (l *stdioLink) ended(cause error) {
 	close(l.ending)
 }
 
-func (l *stdioLink) stop() {
+// Stop ends the process at once and returns when it is gone.
+func (l *Link) Stop() {
 	l.once.Do(func() { close(l.closed) })
 	l.proc.stop()
 	l.wg.Wait()
 }
 
-// certain implements link.
-func (l *stdioLink) certain() bool { return !l.probe.late() }
+// Certain reports whether the server does not know server/discover, as far as
+// can be told.
+func (l *Link) Certain() bool { return !l.Late() }
 
-func (l *stdioLink) err() error {
+// Late reports whether server/discover was answered after the session of the
+// SDK had been told that it was not: another one may begin.
+func (l *Link) Late() bool { return l.probe.late() }
+
+// Silent reports whether server/discover is unanswered and nothing else was
+// tried.
+func (l *Link) Silent() bool { return l.probe.silent() }
+
+// Err is why the connection ended, nil while unknown.
+func (l *Link) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause
 }
 
-func (l *stdioLink) refusedDiscover() bool {
+// Classify adds what to try next to the error of an attempt to connect.
+func (l *Link) Classify(err error) error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.eraEnd
+	ended := l.eraEnd
+	l.mu.Unlock()
+	if ended {
+		return &wire.OtherEraError{Err: err, Version: wire.Handshake}
+	}
+	return l.probe.classify(err)
 }

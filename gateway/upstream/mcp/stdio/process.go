@@ -1,4 +1,4 @@
-package mcp
+package stdio
 
 import (
 	"bufio"
@@ -21,8 +21,8 @@ const (
 	termGrace  = time.Second
 )
 
-// A process is a running server and everything that it started.
-type process struct {
+// A Process is a running server and everything that it started.
+type Process struct {
 	cmd    *exec.Cmd
 	group  group
 	stdin  io.WriteCloser
@@ -36,31 +36,48 @@ type process struct {
 	wg       sync.WaitGroup
 }
 
-// startProcess starts the server of sp in a group of its own.
-func startProcess(sp Spec, log *slog.Logger) (*process, error) {
-	path, err := exec.LookPath(sp.Command)
+// A Command says what to start.
+type Command struct {
+	Program string            // looked up in PATH
+	Args    []string          // its arguments
+	Env     map[string]string // added to the environment
+	Inherit []string          // variables handed on beside the usual ones; the single word "all" hands on every one
+	Dir     string            // working folder; "" means this process's
+}
+
+// Start starts a server in a group of its own.
+func Start(c Command, log *slog.Logger) (*Process, error) {
+	path, err := exec.LookPath(c.Program)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return nil, fmt.Errorf("command %q not found: install it, or set command to its full path", sp.Command)
+		return nil, fmt.Errorf("command %q not found: install it, or set command to its full path", c.Program)
 	}
-	if sp.Cwd != "" {
-		if info, err := os.Stat(sp.Cwd); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("working folder %q: not a folder that can be entered: correct cwd", sp.Cwd)
+	if c.Dir != "" {
+		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("working folder %q: not a folder that can be entered: correct cwd", c.Dir)
 		}
 	}
-	p := &process{exited: make(chan struct{}), heard: make(chan struct{}), stderr: &tail{}}
-	p.cmd = exec.Command(path, sp.Args...)
+	p := &Process{exited: make(chan struct{}), heard: make(chan struct{}), stderr: &tail{}}
+	p.cmd = exec.Command(path, c.Args...)
 	p.cmd.Err = nil // a path relative to this folder is what the operator wrote
-	p.cmd.Dir = sp.Cwd
-	p.cmd.Env = sp.environ(os.Environ())
+	p.cmd.Dir = c.Dir
+	p.cmd.Env = c.environ(os.Environ())
 	if err := p.start(log); err != nil {
-		return nil, fmt.Errorf("start %q: %w", sp.Command, err)
+		return nil, fmt.Errorf("start %q: %w", c.Program, err)
 	}
 	return p, nil
 }
 
+// Attach returns a process that was not started here: what is behind stdin and
+// stdout closes exited when it ends.
+func Attach(stdin io.WriteCloser, stdout io.ReadCloser, exited chan struct{}) *Process {
+	p := &Process{cmd: &exec.Cmd{}, exited: exited, heard: make(chan struct{}), stderr: &tail{}, stdin: stdin, stdout: stdout}
+	close(p.heard)
+	return p
+}
+
 // start opens the pipes by hand: those of exec are closed when the process
 // ends, whatever of its output is still unread.
-func (p *process) start(log *slog.Logger) (err error) {
+func (p *Process) start(log *slog.Logger) (err error) {
 	var theirs, ours []*os.File
 	pipe := func(write bool) (mine, yours *os.File) {
 		r, w, e := os.Pipe()
@@ -109,7 +126,7 @@ func (p *process) start(log *slog.Logger) (err error) {
 
 // stop ends the server and everything that it started, and returns once it
 // is gone.
-func (p *process) stop() {
+func (p *Process) stop() {
 	p.stopOnce.Do(func() {
 		kill := func() {}
 		if p.cmd.Process != nil {
@@ -147,7 +164,7 @@ func ended(ch <-chan struct{}, within time.Duration) bool {
 }
 
 // end describes how the server ended, with its last words.
-func (p *process) end() error {
+func (p *Process) end() error {
 	text := "the server closed its stdout"
 	select {
 	case <-p.exited:

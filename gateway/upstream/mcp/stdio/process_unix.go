@@ -1,6 +1,6 @@
 //go:build !windows
 
-package mcp
+package stdio
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package mcp
+package wire
 
 import (
 	"bytes"
@@ -7,20 +7,20 @@ import (
 	"fmt"
 )
 
-// maxDepth bounds the nesting of one tool, and of a message that is handed to
+// MaxDepth bounds the nesting of one tool, and of a message that is handed to
 // the SDK, which decodes none that is deeper.
-const maxDepth = 1000
+const MaxDepth = 1000
 
 var (
-	errDeep  = fmt.Errorf("nested deeper than %d", maxDepth)
+	ErrDeep  = fmt.Errorf("nested deeper than %d", MaxDepth)
 	errSplit = errors.New("neither an object nor an array")
 )
 
-// split yields the members of an object, `"key": value`, or the elements of
+// Split yields the members of an object, `"key": value`, or the elements of
 // an array, without decoding any, and how deep each is nested. It bounds what
 // a decoder would build before anyone could count, and reads past what is
 // nested too deep to decode. Its parts need not be valid JSON.
-func split(data []byte, yield func(part []byte, depth int) bool) error {
+func Split(data []byte, yield func(part []byte, depth int) bool) error {
 	data = bytes.TrimSpace(data)
 	if len(data) < 2 || data[0] != '{' && data[0] != '[' || data[len(data)-1] != data[0]+2 {
 		return errSplit
@@ -52,14 +52,14 @@ func split(data []byte, yield func(part []byte, depth int) bool) error {
 	return nil
 }
 
-// members returns the members of an object as they came.
-func members(data []byte) (map[string]json.RawMessage, error) {
+// Members returns the members of an object as they came.
+func Members(data []byte) (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' {
 		return nil, errSplit
 	}
 	var bad error
-	err := split(data, func(part []byte, _ int) bool {
+	err := Split(data, func(part []byte, _ int) bool {
 		var key string
 		dec := json.NewDecoder(bytes.NewReader(part))
 		if bad = dec.Decode(&key); bad != nil {

@@ -1,4 +1,4 @@
-package mcp
+package wire
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// read decodes one message of the server. Bytes that are not of UTF-8 are
+// Read decodes one message of the server. Bytes that are not of UTF-8 are
 // replaced, as a message with one ends the session of a client, and secrets
 // are masked. A response that is nested too deep for the SDK still goes to
 // the request that waits for it.
-func (t *tap) read(data []byte) (jsonrpc.Message, error) {
+func (t *Tap) Read(data []byte) (jsonrpc.Message, error) {
 	if !utf8.Valid(data) {
-		t.onceBytes.Do(func() { t.log.Warn("the server sends bytes that are not UTF-8; they are replaced") })
+		t.onceBytes.Do(func() { t.Log.Warn("the server sends bytes that are not UTF-8; they are replaced") })
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
 	data = t.mask.JSON(data)
@@ -23,7 +23,7 @@ func (t *tap) read(data []byte) (jsonrpc.Message, error) {
 	if err == nil {
 		return m, nil
 	}
-	fields, bad := members(data)
+	fields, bad := Members(data)
 	if bad != nil || len(fields["id"]) == 0 || len(fields["method"]) > 0 {
 		return nil, err
 	}
@@ -32,14 +32,14 @@ func (t *tap) read(data []byte) (jsonrpc.Message, error) {
 		return nil, err
 	}
 	known, bad := jsonrpc.MakeID(id)
-	s := t.sinkOf(known)
+	s := t.SinkOf(known)
 	if bad != nil || s == nil {
 		return nil, err
 	}
-	if !s.list || len(fields["result"]) == 0 {
+	if !s.List || len(fields["result"]) == 0 {
 		err = fmt.Errorf("the answer does not decode: %w", err)
-		s.fail(err)
-		return errorResponse(known, err.Error()), nil
+		s.Fail(err)
+		return ErrorResponse(known, err.Error()), nil
 	}
 	// What members finds lies in data, which a reader may use for its next line.
 	return &jsonrpc.Response{ID: known, Result: bytes.Clone(fields["result"])}, nil

@@ -1,4 +1,4 @@
-package mcp
+package wire
 
 import (
 	"bytes"
@@ -15,30 +15,31 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
 )
 
-// maxAsked bounds the requests of one server that wait for our answer, so
+// MaxAsked bounds the requests of one server that wait for our answer, so
 // that a babbling one does not pile up goroutines.
-const maxAsked = 64
+const MaxAsked = 64
 
-// A sink takes what comes back for one request of ours from the wire, before
+// A Sink takes what comes back for one request of ours from the wire, before
 // the SDK sees it.
-type sink struct {
-	token string // progress token; "" asks for none
-	list  bool   // the request is tools/list
+type Sink struct {
+	Token string // progress token; "" asks for none
+	List  bool   // the request is tools/list
 
-	sent     atomic.Bool // a byte of it may have reached the server
-	refused  atomic.Bool // the server turned the whole session away: it has not run
-	held     atomic.Bool // its answer waits for room
-	progress chan progress
+	Sent     atomic.Bool // a byte of it may have reached the server
+	Refused  atomic.Bool // the server turned the whole session away: it has not run
+	Held     atomic.Bool // its answer waits for room
+	Progress chan Progress
 	id       jsonrpc.ID      // guarded by the tap, as the next two
 	ctx      context.Context // of the request; nil until it is sent
-	share    *share          // of the answer
+	share    *Share          // of the answer
 
 	mu     sync.Mutex // guards the fields below
 	result json.RawMessage
 	err    error // the server's *jsonrpc.Error, or what was wrong with its answer
 }
 
-type progress struct {
+// A Progress is what a server says of how far a call has come.
+type Progress struct {
 	Progress float64 `json:"progress"`
 	Total    float64 `json:"total"`
 	Message  string  `json:"message"`
@@ -46,12 +47,19 @@ type progress struct {
 
 type sinkKey struct{}
 
-func withSink(ctx context.Context, s *sink) context.Context {
+// WithSink has the request of the returned context end in s.
+func WithSink(ctx context.Context, s *Sink) context.Context {
 	return context.WithValue(ctx, sinkKey{}, s)
 }
 
-// fail notes what was wrong with the answer; the first cause counts.
-func (s *sink) fail(err error) {
+// SinkFrom returns the sink of the request of ctx, nil if it has none.
+func SinkFrom(ctx context.Context) *Sink {
+	s, _ := ctx.Value(sinkKey{}).(*Sink)
+	return s
+}
+
+// Fail notes what was wrong with the answer; the first cause counts.
+func (s *Sink) Fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
@@ -59,38 +67,61 @@ func (s *sink) fail(err error) {
 	}
 }
 
-func (s *sink) outcome() (json.RawMessage, error) {
+// Outcome is the result object byte for byte, or what was wrong with it; both
+// are nil when no answer was seen.
+func (s *Sink) Outcome() (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.result, s.err
 }
 
-// A tap sees the messages of one connection. It keeps the answers' bytes for
+// A Tap sees the messages of one connection. It keeps the answers' bytes for
 // the sinks and gives the SDK stand-ins that it cannot fail to decode: its
 // typed values lose what they do not know, and one bad tool or content block
 // would fail the whole answer.
-type tap struct {
-	log     *slog.Logger
+type Tap struct {
+	Log     *slog.Logger
 	changed func() // the server says that its list of tools has changed
 	mask    mask.Masker
-	ctx     context.Context // of the connection
-	room    *room
+	Ctx     context.Context // of the connection
+	room    *Room
 
 	onceBytes sync.Once // bytes that are not UTF-8 are told of
 
 	mu      sync.Mutex // guards the fields below
-	waiting map[jsonrpc.ID]*sink
-	tokens  map[string]*sink
+	waiting map[jsonrpc.ID]*Sink
+	tokens  map[string]*Sink
 	asked   int // requests of the server that we have not answered
 }
 
-func newTap(log *slog.Logger, changed func()) *tap {
-	return &tap{log: log, changed: changed, ctx: context.Background(), room: processRoom, waiting: map[jsonrpc.ID]*sink{}, tokens: map[string]*sink{}}
+// NewTap returns a tap of the connection that ends with ctx. Its large
+// messages share r, nil for what the process has; changed is called when the
+// server says that its tools have.
+func NewTap(ctx context.Context, log *slog.Logger, secrets mask.Masker, r *Room, changed func()) *Tap {
+	if r == nil {
+		r = processRoom
+	}
+	return &Tap{
+		Ctx: ctx, Log: log, mask: secrets, room: r, changed: changed,
+		waiting: map[jsonrpc.ID]*Sink{}, tokens: map[string]*Sink{},
+	}
 }
 
-// outgoing takes note of a message that is about to be written, and returns
+// Holding is the number of answers that wait for room.
+func (t *Tap) Holding() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.waiting {
+		if s.Held.Load() {
+			n++
+		}
+	}
+	return n
+}
+
+// Outgoing takes note of a message that is about to be written, and returns
 // the sink of the request, nil if it has none.
-func (t *tap) outgoing(ctx context.Context, m jsonrpc.Message) *sink {
+func (t *Tap) Outgoing(ctx context.Context, m jsonrpc.Message) *Sink {
 	r, ok := m.(*jsonrpc.Request)
 	if !ok {
 		t.mu.Lock()
@@ -98,7 +129,7 @@ func (t *tap) outgoing(ctx context.Context, m jsonrpc.Message) *sink {
 		t.asked = max(0, t.asked-1)
 		return nil
 	}
-	s, _ := ctx.Value(sinkKey{}).(*sink)
+	s := SinkFrom(ctx)
 	if s == nil || !r.IsCall() {
 		return nil
 	}
@@ -106,14 +137,14 @@ func (t *tap) outgoing(ctx context.Context, m jsonrpc.Message) *sink {
 	defer t.mu.Unlock()
 	s.id, s.ctx = r.ID, ctx
 	t.waiting[r.ID] = s
-	if s.token != "" {
-		t.tokens[s.token] = s
+	if s.Token != "" {
+		t.tokens[s.Token] = s
 	}
 	return s
 }
 
 // hold gives the room of its answer to a request, unless that has ended.
-func (t *tap) hold(s *sink, room *share) bool {
+func (t *Tap) hold(s *Sink, room *Share) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.waiting[s.id] != s || s.share != nil {
@@ -123,8 +154,8 @@ func (t *tap) hold(s *sink, room *share) bool {
 	return true
 }
 
-// roomOf takes the room of the answer from a request.
-func (t *tap) roomOf(s *sink) *share {
+// RoomOf takes the room of the answer from a request.
+func (t *Tap) RoomOf(s *Sink) *Share {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	room := s.share
@@ -132,28 +163,28 @@ func (t *tap) roomOf(s *sink) *share {
 	return room
 }
 
-// forget ends a request: what still comes for it is dropped.
-func (t *tap) forget(s *sink) {
+// Forget ends a request: what still comes for it is dropped.
+func (t *Tap) Forget(s *Sink) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.share.release()
+	s.share.Release()
 	s.share = nil
-	delete(t.tokens, s.token)
+	delete(t.tokens, s.Token)
 	if t.waiting[s.id] == s {
 		delete(t.waiting, s.id)
 	}
 }
 
-// sinkOf returns the sink that waits for the answer to id, nil if none does.
-func (t *tap) sinkOf(id jsonrpc.ID) *sink {
+// SinkOf returns the sink that waits for the answer to id, nil if none does.
+func (t *Tap) SinkOf(id jsonrpc.ID) *Sink {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.waiting[id]
 }
 
-// incoming takes note of a message that was read and returns what the SDK
+// Incoming takes note of a message that was read and returns what the SDK
 // shall see of it, nil for nothing.
-func (t *tap) incoming(m jsonrpc.Message) jsonrpc.Message {
+func (t *Tap) Incoming(m jsonrpc.Message) jsonrpc.Message {
 	switch m := m.(type) {
 	case *jsonrpc.Response:
 		return t.answer(m)
@@ -166,25 +197,25 @@ func (t *tap) incoming(m jsonrpc.Message) jsonrpc.Message {
 	return m
 }
 
-func (t *tap) answer(m *jsonrpc.Response) jsonrpc.Message {
-	s := t.sinkOf(m.ID)
+func (t *Tap) answer(m *jsonrpc.Response) jsonrpc.Message {
+	s := t.SinkOf(m.ID)
 	if s == nil {
 		return m
 	}
 	if m.Error != nil {
-		s.fail(m.Error)
+		s.Fail(m.Error)
 		return m
 	}
 	if raw := bytes.TrimSpace(m.Result); len(raw) == 0 || raw[0] != '{' {
-		s.fail(errors.New("the answer has no result object"))
-		return errorResponse(m.ID, "no result object")
+		s.Fail(errors.New("the answer has no result object"))
+		return ErrorResponse(m.ID, "no result object")
 	}
 	s.mu.Lock()
 	s.result = m.Result
 	s.mu.Unlock()
-	if !s.list {
+	if !s.List {
 		// Decoding a result would take the SDK 64 KB, of which it learns nothing.
-		return errorResponse(m.ID, "the result was taken")
+		return ErrorResponse(m.ID, "the result was taken")
 	}
 	return &jsonrpc.Response{ID: m.ID, Result: standIn(m.Result)}
 }
@@ -219,24 +250,24 @@ func standIn(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-func (t *tap) question(m *jsonrpc.Request) jsonrpc.Message {
+func (t *Tap) question(m *jsonrpc.Request) jsonrpc.Message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asked >= maxAsked {
-		t.log.Debug("request of the server dropped: too many unanswered", "method", m.Method)
+	if t.asked >= MaxAsked {
+		t.Log.Debug("request of the server dropped: too many unanswered", "method", m.Method)
 		return nil
 	}
 	t.asked++
 	return m
 }
 
-func (t *tap) notification(m *jsonrpc.Request) jsonrpc.Message {
+func (t *Tap) notification(m *jsonrpc.Request) jsonrpc.Message {
 	switch {
 	case m.Method == "notifications/progress":
 		t.report(m.Params)
 		return nil
 	case m.Method == "notifications/message":
-		t.log.Debug("log of the server", "params", string(clip(m.Params, 1000)))
+		t.Log.Debug("log of the server", "params", string(Clip(m.Params, 1000)))
 		return nil
 	case m.Method == "notifications/tools/list_changed":
 		// Kept from the SDK, which would forget the schemas that it makes
@@ -252,33 +283,35 @@ func (t *tap) notification(m *jsonrpc.Request) jsonrpc.Message {
 
 // report hands a progress notification to its call. One that finds the
 // call's buffer full is dropped: reading must not wait for a slow caller.
-func (t *tap) report(params json.RawMessage) {
+func (t *Tap) report(params json.RawMessage) {
 	var p struct {
 		Token any `json:"progressToken"`
-		progress
+		Progress
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		t.log.Debug("progress that does not decode", "error", err)
+		t.Log.Debug("progress that does not decode", "error", err)
 		return
 	}
 	token, _ := p.Token.(string)
 	t.mu.Lock()
 	s := t.tokens[token]
 	t.mu.Unlock()
-	if s == nil || s.progress == nil {
+	if s == nil || s.Progress == nil {
 		return
 	}
 	select {
-	case s.progress <- p.progress:
+	case s.Progress <- p.Progress:
 	default:
 	}
 }
 
-func errorResponse(id jsonrpc.ID, text string) *jsonrpc.Response {
+// ErrorResponse is an answer that fails the request id with text.
+func ErrorResponse(id jsonrpc.ID, text string) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text}}
 }
 
-func clip(b []byte, n int) []byte {
+// Clip is at most n bytes of b, and an ellipsis for the rest.
+func Clip(b []byte, n int) []byte {
 	if len(b) > n {
 		return append(bytes.Clone(b[:n]), "…"...)
 	}

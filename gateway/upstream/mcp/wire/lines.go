@@ -1,4 +1,4 @@
-package mcp
+package wire
 
 import (
 	"bufio"
@@ -12,38 +12,44 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream"
 )
 
-// maxMessage bounds one message of a server, in bytes.
-const maxMessage = 32 << 20
+// MaxMessage bounds one message of a server, in bytes.
+const MaxMessage = 32 << 20
 
 // maxLine bounds a line that is read to its end only to get past it, in parts
 // of the bound on lines.
 const maxLine = 8
 
-// errEndless reports a line that is not worth reading to its end.
-var errEndless = errors.New("line without end")
+// ErrEndless reports a line that is not worth reading to its end.
+var ErrEndless = errors.New("line without end")
 
-// A lineReader reads lines of bounded length.
-type lineReader struct {
+// A LineReader reads lines of bounded length.
+type LineReader struct {
 	*bufio.Reader
 	limit int
 	admit func(head []byte) error // whether a line over smallMessage may be kept
 }
 
-// next returns the next line without its end. One over the limit, which gives
+// NewLineReader returns a reader of messages through a buffer of size bytes; in
+// has room for the large ones.
+func NewLineReader(r io.Reader, size int, in *Intake) *LineReader {
+	return &LineReader{bufio.NewReaderSize(r, size), MaxMessage, in.Admit}
+}
+
+// Next returns the next line without its end. One over the limit, which gives
 // ErrTooLarge, or not admitted is read to its end and gives the id it
 // answers, as far as one can be read.
-func (r *lineReader) next() (line []byte, id jsonrpc.ID, err error) {
+func (r *LineReader) Next() (line []byte, id jsonrpc.ID, err error) {
 	var long *idScanner
 	var refused error
 	for size := 0; ; {
 		part, err := r.ReadSlice('\n')
 		if size += len(part); size > maxLine*r.limit {
-			return nil, id, errEndless
+			return nil, id, ErrEndless
 		}
 		switch {
 		case long != nil:
 			long.scan(part)
-		case r.refuses(line, len(part), &refused):
+		case r.Refuses(line, len(part), &refused):
 			long = new(idScanner)
 			long.scan(line)
 			long.scan(part)
@@ -66,8 +72,8 @@ func (r *lineReader) next() (line []byte, id jsonrpc.ID, err error) {
 	}
 }
 
-// refuses says, and leaves in why, that line must not grow by more bytes.
-func (r *lineReader) refuses(line []byte, more int, why *error) bool {
+// Refuses says, and leaves in why, that line must not grow by more bytes.
+func (r *LineReader) Refuses(line []byte, more int, why *error) bool {
 	switch {
 	case len(line)+more > r.limit:
 		*why = upstream.ErrTooLarge
