@@ -48,11 +48,26 @@ type Override struct {
 // it, and returns what changed. Tools that do not decode are left out and
 // named in the Diff's warnings.
 func (g *Gateway) Sync(ctx context.Context, server string, l upstream.Listing) (index.Diff, error) {
-	settings := g.opts.Servers[server]
-	var warnings []string
-	tools := make([]index.Tool, 0, len(l.Tools))
+	tools, warnings := g.Tools(server, l)
+	g.about.set(server, l.Instructions)
+	diff, err := g.ix.Replace(ctx, server, tools)
+	if err != nil {
+		return diff, fmt.Errorf("store tools of server %s: %w", server, err)
+	}
+	all := append(append(warnings, l.Warnings...), diff.Warnings...)
+	diff.Warnings = fewest(words.CutAll(all, 2*words.MaxReason, len(all)), maxWarnings)
+	g.log.Info("catalog changed", "server", server, "added", len(diff.Added), "changed", len(diff.Changed),
+		"removed", len(diff.Removed), "unchanged", diff.Unchanged, "warnings", len(diff.Warnings))
+	return diff, nil
+}
+
+// Tools are the tools that server listed, with what the operator says of it
+// laid over them, and warnings about those that are odd or left out.
+func (g *Gateway) Tools(server string, l upstream.Listing) (tools []tool.Tool, warnings []string) {
+	settings := g.operator(server)
+	tools = make([]tool.Tool, 0, len(l.Tools))
 	for i, raw := range l.Tools {
-		t, err := index.Decode(server, raw)
+		t, err := tool.Decode(server, raw)
 		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("tool %d of server %s left out: %v", i+1, server, err))
 			continue
@@ -67,22 +82,21 @@ func (g *Gateway) Sync(ctx context.Context, server string, l upstream.Listing) (
 		settings.apply(&t)
 		tools = append(tools, t)
 	}
-	g.about.set(server, l.Instructions)
-	diff, err := g.ix.Replace(ctx, server, tools)
-	if err != nil {
-		return diff, fmt.Errorf("store tools of server %s: %w", server, err)
-	}
 	for name := range settings.Tools {
 		if !hasTool(tools, name) {
 			warnings = append(warnings, fmt.Sprintf("server %s has no tool %q, which the configuration overrides", server, name))
 		}
 	}
-	all := append(append(warnings, l.Warnings...), diff.Warnings...)
-	diff.Warnings = fewest(words.CutAll(all, 2*words.MaxReason, len(all)), maxWarnings)
-	g.log.Info("catalog changed", "server", server, "added", len(diff.Added), "changed", len(diff.Changed),
-		"removed", len(diff.Removed), "unchanged", diff.Unchanged, "warnings", len(diff.Warnings))
-	return diff, nil
+	return tools, warnings
 }
+
+// operator is what the operator says of a server.
+func (g *Gateway) operator(server string) Server { return (*g.servers.Load())[server] }
+
+// SetServers changes what the operator says of each server, by name. Tools
+// show it when they are listed again, or made anew from their objects by
+// Tools; everything else obeys it at once.
+func (g *Gateway) SetServers(servers map[string]Server) { g.servers.Store(&servers) }
 
 // apply puts the operator's words in place of the upstream's.
 func (s Server) apply(t *index.Tool) {
@@ -122,7 +136,7 @@ func union(lists ...[]string) []string {
 	return all
 }
 
-func hasTool(tools []index.Tool, name string) bool {
+func hasTool(tools []tool.Tool, name string) bool {
 	for _, t := range tools {
 		if t.Name == name {
 			return true

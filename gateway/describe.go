@@ -105,7 +105,7 @@ func (a *aboutServers) set(server, text string) {
 // serverDescription is the operator's description of a server, else the
 // start of its own instructions.
 func (g *Gateway) serverDescription(server string) string {
-	if s := g.opts.Servers[server].Description; s != "" {
+	if s := g.operator(server).Description; s != "" {
 		return s
 	}
 	g.about.mu.Lock()

@@ -114,7 +114,7 @@ func (g *Gateway) prepare(ctx context.Context, v view.View, r ExecuteRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	x.retryable = g.opts.Servers[hit.Tool.Server].Trusted && obj.repeatable()
+	x.retryable = g.operator(hit.Tool.Server).Trusted && obj.repeatable()
 	if g.opts.SkipValidation {
 		return x, nil
 	}
@@ -122,7 +122,7 @@ func (g *Gateway) prepare(ctx context.Context, v view.View, r ExecuteRequest) (*
 }
 
 func (g *Gateway) timeout(server string, asked time.Duration) time.Duration {
-	own := g.opts.Servers[server].Timeout
+	own := g.operator(server).Timeout
 	switch {
 	case asked > 0:
 		return min(asked, g.opts.MaxTimeout)

@@ -23,6 +23,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/arguments"
@@ -113,13 +114,16 @@ type Gateway struct {
 	objects *objectCache
 	checker *arguments.Checker
 	about   aboutServers
+	servers atomic.Pointer[map[string]Server] // Options.Servers, or what SetServers put in their place
 }
 
 // New returns a gateway over ix. With a nil calls every Execute is an error;
 // everything else works.
 func New(ix Index, calls Caller, o Options) *Gateway {
 	o = o.withDefaults()
-	return &Gateway{ix: ix, calls: calls, opts: o, log: o.Logger, objects: newObjectCache(), checker: arguments.NewChecker()}
+	g := &Gateway{ix: ix, calls: calls, opts: o, log: o.Logger, objects: newObjectCache(), checker: arguments.NewChecker()}
+	g.servers.Store(&o.Servers)
+	return g
 }
 
 func (o Options) withDefaults() Options {

@@ -31,12 +31,12 @@ func (g *Gateway) resolve(v view.View, name string) (index.Hit, error) {
 
 func (g *Gateway) unknownTool(v view.View, name string) error {
 	server, _, _ := strings.Cut(name, "/")
-	if why := g.opts.Servers[server].Disabled; why != "" {
+	if why := g.operator(server).Disabled; why != "" {
 		return &Error{
 			Tool:    words.Excerpt(name),
 			Problem: fmt.Sprintf("server %s is disabled: %s", server, why),
 			Next: func(v Vocabulary) string {
-				return "its entry of mcpServers must be mended, and tooldex started again; " + v.Search + " finds the tools of other servers"
+				return "its entry of mcpServers must be mended; " + v.Search + " finds the tools of other servers"
 			},
 			Err: ErrUnknownTool,
 		}

@@ -88,6 +88,7 @@ func Open(dir string, o Options) (*Index, error) {
 		started: time.Now(), raws: newRaws(), meter: usage.NewMeter(), writing: make(chan struct{}, 1), look: make(chan struct{}, 1),
 		servers: map[string]*server{}, params: DefaultParams(),
 	}
+	ix.sources.Store(&o.Sources)
 	ix.embeddings = &embeddings{folder: ix.folder, catalog: ix, current: &ix.current, models: newModels()}
 	if o.Params != nil {
 		ix.params = *o.Params

@@ -225,10 +225,10 @@ func (ix *Index) pending() (names []string) {
 	return names
 }
 
-// Prune forgets the stored servers that Options.Sources does not name, and
+// Prune forgets the stored servers that Options.Sources, or SetSources after it, does not name, and
 // returns their names. Those named in keep stay, whatever their connection.
 func (ix *Index) Prune(ctx context.Context, keep ...string) ([]string, error) {
-	if ix.options.Sources == nil {
+	if *ix.sources.Load() == nil {
 		return nil, nil
 	}
 	gone := ix.pruneMemory(keep)
@@ -245,7 +245,7 @@ func (ix *Index) pruneMemory(keep []string) (gone []string) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for name, sv := range ix.servers {
-		if _, ok := ix.options.Sources[name]; ok || slices.Contains(keep, name) {
+		if _, ok := (*ix.sources.Load())[name]; ok || slices.Contains(keep, name) {
 			continue
 		}
 		gone = append(gone, name)

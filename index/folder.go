@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tooldex/tooldex/index/store"
 )
@@ -21,6 +22,8 @@ type folder struct {
 	dir     string
 	store   *store.Store // nil when everything is kept in memory
 	log     *slog.Logger
+
+	sources atomic.Pointer[map[string]string] // Options.Sources, or what SetSources put in their place
 
 	mu      sync.Mutex // guards the fields below
 	problem string     // why nothing is written, for as long as the process lives
@@ -97,16 +100,17 @@ func (f *folder) key(name string) store.Key {
 	if f.store == nil {
 		return store.Key{}
 	}
-	return f.store.Key(name, f.options.Sources[name])
+	return f.store.Key(name, (*f.sources.Load())[name])
 }
 
 // ours are the names of the servers to load by key; nil means all.
 func (f *folder) ours() map[store.Key]string {
-	if f.options.Sources == nil {
+	sources := *f.sources.Load()
+	if sources == nil {
 		return nil
 	}
-	ours := make(map[store.Key]string, len(f.options.Sources))
-	for name := range f.options.Sources {
+	ours := make(map[store.Key]string, len(sources))
+	for name := range sources {
 		ours[f.key(name)] = name
 	}
 	return ours

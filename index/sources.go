@@ -1,0 +1,101 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/tooldex/tooldex/index/tool"
+)
+
+// SetSources changes which servers are shown, and from which connections, as
+// Options.Sources says. Those that were not named before are loaded as far as
+// they are stored; those not named any more leave the catalog and stay stored.
+func (ix *Index) SetSources(ctx context.Context, sources map[string]string) error {
+	ix.sources.Store(&sources)
+	ix.mu.Lock()
+	changed := false
+	for name, sv := range ix.servers {
+		if _, named := sources[name]; sources == nil || named && sv.key == ix.key(name) {
+			continue
+		}
+		changed = true
+		for id := range sv.entries {
+			ix.raws.forget(id)
+		}
+		delete(ix.servers, name)
+	}
+	if changed {
+		ix.generation++
+		ix.swap()
+	}
+	ix.mu.Unlock()
+	if ix.store == nil {
+		return nil
+	}
+	if err := ix.reload(ctx, false); err != nil {
+		return fmt.Errorf("load the servers of the new configuration: %w", err)
+	}
+	return nil
+}
+
+// Objects are the objects of all tools of a server as it sent them, those that
+// are hidden too, in order of their ids.
+func (ix *Index) Objects(ctx context.Context, server string) ([]json.RawMessage, error) {
+	ix.mu.Lock()
+	tools := map[string]tool.Tool{}
+	var ids []string
+	if sv := ix.servers[server]; sv != nil {
+		for id, e := range sv.entries {
+			tools[id] = e.doc.tool
+			ids = append(ids, id)
+		}
+	}
+	ix.mu.Unlock()
+	slices.Sort(ids)
+	objects := make([]json.RawMessage, 0, len(ids))
+	for _, id := range ids {
+		t := tools[id]
+		raw, err := ix.objectFor(ctx, &t, id)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, raw)
+	}
+	return objects, nil
+}
+
+// Relabel is Replace for tools made anew from the objects that the server sent
+// the last time, as other things are said of them now: when it was listed
+// stays, and what the listing itself has told. A server that was never listed
+// stays so.
+func (ix *Index) Relabel(ctx context.Context, server string, tools []tool.Tool) (Diff, error) {
+	seen := ix.firstSeen(ctx, map[string][]tool.Tool{server: tools})
+	ix.mu.Lock()
+	old := ix.servers[server]
+	if old == nil {
+		ix.mu.Unlock()
+		return Diff{}, nil
+	}
+	for i := range tools {
+		tools[i].Server = server
+		if e := old.entries[tools[i].ID()]; e != nil {
+			tools[i].Inexecutable = cmp.Or(tools[i].Inexecutable, e.doc.tool.Inexecutable)
+		}
+	}
+	diff := ix.replaceLocked(server, tools, seen)
+	next := ix.servers[server]
+	next.listed, next.confirmed, next.unlisted = old.listed, old.confirmed, old.unlisted
+	next.warnings = old.warnings
+	if len(diff.Added)+len(diff.Changed)+len(diff.Removed) > 0 {
+		ix.generation++
+		ix.swap()
+	}
+	ix.mu.Unlock()
+	if err := ix.write(ctx, []string{server}, objectsOf(map[string][]tool.Tool{server: tools})); err != nil {
+		return diff, fmt.Errorf("relabel tools of server %q: they are searchable and not stored: %w", server, err)
+	}
+	return diff, nil
+}
