@@ -1,11 +1,13 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/tooldex/tooldex/index/hnsw"
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -35,22 +37,22 @@ type Beam struct {
 // documents. It fails with ErrNoVectors when no vectors serve.
 func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, error) {
 	s := ix.snapshot()
-	if len(s.spaces) == 0 || len(s.docs) == 0 {
+	sp := s.Serving()
+	if sp == nil || len(s.Docs()) == 0 {
 		return Audit{}, fmt.Errorf("audit graph: %w", ErrNoVectors)
 	}
-	sp := s.spaces[0]
-	queries, err := sp.auditQueries(ctx, ix.options.queryTimeout(), texts)
+	queries, err := auditQueries(ctx, sp, cmp.Or(ix.options.QueryTimeout, learnTimeout), texts)
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit graph: %w", err)
 	}
 	start := time.Now()
 	keys := graphKeys(s)
-	g, err := hnsw.Build(ctx, keys, sp.rows, hnsw.BuildOptions{})
+	g, err := hnsw.Build(ctx, keys, sp.Rows(), hnsw.BuildOptions{})
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit graph: %w", err)
 	}
-	a := Audit{Model: sp.model, Documents: len(s.docs), Queries: queries.Rows(), Built: time.Since(start), EF: g.EF()}
-	bound, err := g.Bind(keys, sp.rows, hnsw.IndexOptions{})
+	a := Audit{Model: sp.Model(), Documents: len(s.Docs()), Queries: queries.Rows(), Built: time.Since(start), EF: g.EF()}
+	bound, err := g.Bind(keys, sp.Rows(), hnsw.IndexOptions{})
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit graph: %w", err)
 	}
@@ -62,14 +64,14 @@ func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, e
 }
 
 // auditQueries embeds texts; those without a vector are left out.
-func (sp *space) auditQueries(ctx context.Context, timeout time.Duration, texts []string) (*vector.Codes, error) {
+func auditQueries(ctx context.Context, sp *snapshot.Space, timeout time.Duration, texts []string) (*vector.Codes, error) {
 	if len(texts) == 0 {
-		return hnsw.SampleQueries(sp.rows, auditSample), nil
+		return hnsw.SampleQueries(sp.Rows(), auditSample), nil
 	}
 	var all []vector.Code
 	var last error
 	for _, text := range texts {
-		v, err := sp.query(ctx, timeout, text)
+		v, err := sp.Query(ctx, timeout, text)
 		if err != nil {
 			last = err
 			continue
@@ -79,7 +81,7 @@ func (sp *space) auditQueries(ctx context.Context, timeout time.Duration, texts 
 	if len(all) == 0 {
 		return nil, last
 	}
-	queries := vector.NewCodes(len(all), sp.rows.Dims())
+	queries := vector.NewCodes(len(all), sp.Rows().Dims())
 	for i, code := range all {
 		queries.Set(i, code)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -76,27 +77,33 @@ func makeBenchIndex(b *testing.B, n int) *Index {
 		b.Fatal(err)
 	}
 	gen := newSynthetic()
-	var docs []*document
+	var docs []*snapshot.Document
 	for i := range n {
-		docs = append(docs, newDocument(gen.tool(i), &ix.lexicon))
+		docs = append(docs, snapshot.NewDocument(gen.tool(i), &ix.lexicon))
 	}
-	s := newSnapshot(corpus{docs: docs, lexicon: ix.lexicon.View(), params: ix.params, threshold: defaultThreshold})
+	s := snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: ix.lexicon.View(), Params: ix.params})
 	rows := vector.NewCodes(n, benchDims)
 	var query []float32
-	for i := range n {
-		server := rand.New(rand.NewPCG(uint64(s.server[i]), 1))
+	servers := map[string]uint64{}
+	for i, d := range s.Docs() {
+		number, ok := servers[d.Tool.Server]
+		if !ok {
+			number = uint64(len(servers))
+			servers[d.Tool.Server] = number
+		}
+		server := rand.New(rand.NewPCG(number, 1))
 		v := make([]float32, benchDims)
 		for j := range v {
 			v[j] = float32(server.NormFloat64() + gen.r.NormFloat64())
 		}
-		u, _ := unit(v)
+		u, _ := vector.Unit(v)
 		rows.Set(i, vector.Encode(u))
 		if i == n/2 {
 			query = u
 		}
 	}
 	e := fixed{wordEmbedder{benchDims}, query}
-	ix.current.Store(s.withSpaces(newSpace(s, "fixed", e, rows)))
+	ix.current.Store(s.WithSpaces("", snapshot.NewSpace(s, "fixed", e, rows, rows)))
 	return ix
 }
 
@@ -141,9 +148,9 @@ func BenchmarkSearch(b *testing.B) {
 
 func BenchmarkSimilar(b *testing.B) {
 	ix := benchIndex(b, 10_000)
-	docs := ix.snapshot().docs
+	docs := ix.snapshot().Docs()
 	for i := 0; b.Loop(); i++ {
-		if _, err := ix.Similar(b.Context(), docs[i*37%len(docs)].id, Filter{}, 5); err != nil {
+		if _, err := ix.Similar(b.Context(), docs[i*37%len(docs)].ID, Filter{}, 5); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -156,11 +163,11 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Run(fmt.Sprint("tools=", n), func(b *testing.B) {
 			ix := benchIndex(b, n)
 			s := ix.snapshot()
-			shuffled := slices.Clone(s.docs)
+			shuffled := slices.Clone(s.Docs())
 			rand.New(rand.NewPCG(3, 4)).Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 			for b.Loop() {
 				docs := slices.Clone(shuffled)
-				newSnapshot(corpus{docs: docs, lexicon: s.lexicon, params: s.params, threshold: defaultThreshold})
+				snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: ix.lexicon.View(), Params: ix.params})
 			}
 		})
 	}
@@ -174,6 +181,6 @@ func BenchmarkAnalyseTool(b *testing.B) {
 	}
 	var lex bm25.Lexicon
 	for i := 0; b.Loop(); i++ {
-		newDocument(tools[i%len(tools)], &lex)
+		snapshot.NewDocument(tools[i%len(tools)], &lex)
 	}
 }

@@ -13,14 +13,11 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/usage"
 )
-
-// defaultThreshold is the number of allowed documents above which the vector
-// arm uses its graph.
-const defaultThreshold = 20000
 
 // An Index is one state folder's catalog, ready to be searched. All methods
 // are safe for concurrent use.
@@ -34,7 +31,7 @@ type Index struct {
 	tending    sync.WaitGroup
 	closed     atomic.Bool
 
-	current atomic.Pointer[snapshot]
+	current atomic.Pointer[snapshot.Snapshot]
 
 	// writing is held while changes go to disk, so that they go in order.
 	writing chan struct{}
@@ -44,7 +41,7 @@ type Index struct {
 	lexicon    bm25.Lexicon
 	roomy      int // terms of the lexicon up to which it is not compacted
 	servers    map[string]*server
-	params     Params
+	params     snapshot.Params
 	generation uint64
 	counters   store.Counters // of the stored state that is loaded
 	unsaved    int            // documents made since what is derived was saved
@@ -73,7 +70,7 @@ func (sv *server) pending() bool { return !sv.lost && (len(sv.changed) > 0 || sv
 
 // An entry is one tool of the catalog.
 type entry struct {
-	doc *document
+	doc *snapshot.Document
 	sum [16]byte // of everything that is searched or shown
 }
 
@@ -86,7 +83,7 @@ func Open(dir string, o Options) (*Index, error) {
 	ix := &Index{
 		folder:  &folder{options: o, dir: dir, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))},
 		started: time.Now(), raws: newRaws(), meter: usage.NewMeter(), writing: make(chan struct{}, 1), look: make(chan struct{}, 1),
-		servers: map[string]*server{}, params: DefaultParams(),
+		servers: map[string]*server{}, params: snapshot.DefaultParams(),
 	}
 	ix.sources.Store(&o.Sources)
 	ix.embeddings = &embeddings{folder: ix.folder, catalog: ix, current: &ix.current, models: newModels()}
@@ -127,11 +124,7 @@ func (ix *Index) SetEmbedder(e Embedder) { ix.embeddings.setEmbedder(e) }
 // refuses for good while it takes others are not waited for.
 func (ix *Index) Wait(ctx context.Context) error { return ix.embeddings.wait(ctx) }
 
-func (ix *Index) snapshot() *snapshot { return ix.current.Load() }
-
-func (o *Options) queryTimeout() time.Duration {
-	return cmp.Or(o.QueryTimeout, defaultQueryTimeout)
-}
+func (ix *Index) snapshot() *snapshot.Snapshot { return ix.current.Load() }
 
 // Replace stores tools as all the tools of server, atomically, and makes them
 // searchable; vectors follow in the background. An error in writing is
@@ -217,14 +210,14 @@ func (ix *Index) replaceLocked(name string, tools []tool.Tool, seen firstSeen) D
 	}
 	for id, e := range old.entries {
 		if next.entries[id] == nil {
-			diff.Removed = append(diff.Removed, e.doc.qualified)
+			diff.Removed = append(diff.Removed, e.doc.Qualified)
 			next.changed[id] = true
 			ix.raws.forget(id)
 		}
 	}
 	next.warnings = diff.Warnings
 	if len(diff.Added)+len(diff.Changed)+len(diff.Removed) > 0 {
-		ix.categorize(name, next)
+		ix.categorize(next)
 	}
 	ix.servers[name] = next
 	ix.raws.place(name, next.key)
@@ -255,48 +248,40 @@ func (ix *Index) merge(t *tool.Tool, old, next *server, diff *Diff, seen firstSe
 		}
 		return
 	default:
-		t.FirstSeen = before.doc.tool.FirstSeen
+		t.FirstSeen = before.doc.Tool.FirstSeen
 		diff.Changed = append(diff.Changed, t.QualifiedName())
 	}
 	ix.raws.hold(id, t.Raw)
 	next.changed[id] = true
 	ix.unsaved++
-	next.entries[id] = &entry{doc: newDocument(*t, &ix.lexicon), sum: sum}
+	next.entries[id] = &entry{doc: snapshot.NewDocument(*t, &ix.lexicon), sum: sum}
 }
 
 // swap makes what the writer holds searchable. The caller holds mu.
 func (ix *Index) swap() {
 	ix.compactLexicon()
-	var docs []*document
+	var docs []*snapshot.Document
 	for _, s := range ix.servers {
 		for _, e := range s.entries {
-			if !e.doc.tool.Hidden {
+			if !e.doc.Tool.Hidden {
 				docs = append(docs, e.doc)
 			}
 		}
 	}
-	ix.embeddings.show(newSnapshot(corpus{
-		docs:       docs,
-		lexicon:    ix.lexicon.View(),
-		params:     ix.params,
-		generation: ix.generation,
-		threshold:  cmp.Or(ix.options.HNSWThreshold, defaultThreshold),
+	ix.embeddings.show(snapshot.New(snapshot.Corpus{
+		Docs:         docs,
+		Lexicon:      ix.lexicon.View(),
+		Params:       ix.params,
+		Generation:   ix.generation,
+		Threshold:    ix.options.HNSWThreshold,
+		QueryTimeout: ix.options.QueryTimeout,
+		WordsOnly:    ix.options.WordsOnly,
 	}))
 }
 
-// Get returns the tool with this id, without Raw; hidden tools are not found.
-func (ix *Index) Get(id string) (Hit, bool) {
-	s := ix.snapshot()
-	doc, ok := s.find(id)
-	if !ok {
-		return Hit{}, false
-	}
-	return s.hit(doc), true
-}
-
 // SetParams changes the ranking's parameters for the searches that follow.
-func (ix *Index) SetParams(p Params) error {
-	if err := p.check(); err != nil {
+func (ix *Index) SetParams(p snapshot.Params) error {
+	if err := p.Check(); err != nil {
 		return err
 	}
 	ix.mu.Lock()

@@ -281,22 +281,22 @@ func isVersion(t *testing.T, ix *Index, tools map[string]Hit, server string, v i
 func checkVectors(t *testing.T, ix *Index) {
 	t.Helper()
 	m := ix.embeddings.models.desired
-	for _, d := range ix.snapshot().docs {
-		got, ok := m.known[d.embedded[m.form]]
+	for _, d := range ix.snapshot().Docs() {
+		got, ok := m.known[d.Embedded[m.form]]
 		if !ok {
 			continue
 		}
-		raw, err := ix.Raw(d.id)
+		raw, err := ix.Raw(d.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := m.embedder.EmbedQuery(t.Context(), tool.EmbeddedText(&d.tool, tool.ParametersOf(raw)))
+		want, err := m.embedder.EmbedQuery(t.Context(), tool.EmbeddedText(&d.Tool, tool.ParametersOf(raw)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _ = unit(want)
+		want, _ = vector.Unit(want)
 		if diff := cmp.Diff(vector.Encode(want), got); diff != "" {
-			t.Fatalf("%s has another vector: want -, got +:\n%s", d.qualified, diff)
+			t.Fatalf("%s has another vector: want -, got +:\n%s", d.Qualified, diff)
 		}
 	}
 }

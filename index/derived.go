@@ -11,6 +11,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/bm25"
 	"github.com/tooldex/tooldex/index/flat"
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/vector"
@@ -36,7 +37,7 @@ import (
 const derivedMagic = "TDXDERIV"
 
 // derivedVersion is the format's version and that of the analysis.
-const derivedVersion = 2<<24 | analysisVersion
+const derivedVersion = 2<<24 | snapshot.AnalysisVersion
 
 // When the file is written: opening one costs the more the less it has.
 const (
@@ -188,7 +189,7 @@ func (c *columns) derived() (d derived, err error) {
 		return derived{}, err
 	}
 	entries := make([]entry, len(c.server))
-	docs := make([]document, len(c.server))
+	docs := make([]snapshot.Document, len(c.server))
 	var wg sync.WaitGroup
 	errs := make([]error, runtime.GOMAXPROCS(0))
 	for p := range errs {
@@ -204,7 +205,7 @@ func (c *columns) derived() (d derived, err error) {
 		d.servers = append(d.servers, derivedServer{name, store.Key(c.keys[16*i:]), c.generations[i], map[string]*entry{}})
 	}
 	for i := range entries {
-		d.servers[c.server[i]].entries[docs[i].id] = &entries[i]
+		d.servers[c.server[i]].entries[docs[i].ID] = &entries[i]
 	}
 	if err := errors.Join(errs...); err != nil {
 		return derived{}, err
@@ -213,14 +214,16 @@ func (c *columns) derived() (d derived, err error) {
 	return d, err
 }
 
-func (c *columns) document(i int, terms bm25.Doc) (document, error) {
+func (c *columns) document(i int, terms bm25.Doc) (snapshot.Document, error) {
 	se := store.Entry{ID: store.ID(c.ids[idBytes*i:]), Head: c.heads[i], FirstSeen: store.Unstamp(int64(c.seen[i]))}
 	t, err := storedTool(&se)
 	names := se.ID.String() + t.QualifiedName() // one piece of memory
-	d := document{tool: t, id: names[:2*idBytes], qualified: names[2*idBytes:]}
-	d.analysed = analysed{terms: terms, twin: c.twins[i], category: c.labels[2*i], inputs: c.labels[2*i+1]}
-	for form := range d.embedded {
-		d.embedded[form] = c.text(i, form)
+	d := snapshot.Document{
+		Tool: t, ID: names[:2*idBytes], Qualified: names[2*idBytes:],
+		Terms: terms, Twin: c.twins[i], Category: c.labels[2*i], Inputs: c.labels[2*i+1],
+	}
+	for form := range d.Embedded {
+		d.Embedded[form] = c.text(i, form)
 	}
 	return d, err
 }
@@ -271,10 +274,10 @@ func derive(file uint64, servers map[string]*server, lex bm25.View, models []dra
 		}
 		c.names, c.keys, c.generations = append(c.names, name), append(c.keys, sv.key[:]...), append(c.generations, sv.generation)
 	}
-	slices.SortFunc(all, func(a, b place) int { return strings.Compare(a.doc.id, b.doc.id) })
+	slices.SortFunc(all, func(a, b place) int { return strings.Compare(a.doc.ID, b.doc.ID) })
 	number := make([]uint32, lex.Len())
 	for _, e := range all {
-		for _, id := range e.doc.terms.Terms {
+		for _, id := range e.doc.Terms.Terms {
 			number[id] = 1
 		}
 	}
@@ -290,7 +293,7 @@ func derive(file uint64, servers map[string]*server, lex bm25.View, models []dra
 	for _, m := range models {
 		having, scales, numbers := []uint32{}, []float32{}, make([]int8, 0, len(all)*m.dims)
 		for i, e := range all {
-			code, ok := m.known[e.doc.embedded[m.form]]
+			code, ok := m.known[e.doc.Embedded[m.form]]
 			if !ok {
 				continue
 			}
@@ -305,14 +308,14 @@ func derive(file uint64, servers map[string]*server, lex bm25.View, models []dra
 
 func (c *columns) add(e *entry, server uint32, number []uint32) {
 	d := e.doc
-	id := store.ParseID(d.id)
+	id := store.ParseID(d.ID)
 	c.server, c.ids, c.sums = append(c.server, server), append(c.ids, id[:]...), append(c.sums, e.sum[:]...)
-	for _, text := range d.embedded {
+	for _, text := range d.Embedded {
 		c.embedded = append(c.embedded, text[:]...)
 	}
-	c.seen = append(c.seen, uint64(store.Stamp(d.tool.FirstSeen)))
-	c.heads = append(c.heads, encodeHead(&d.tool))
-	c.labels = append(c.labels, d.category, d.inputs)
-	c.twins = append(c.twins, d.twin)
-	c.terms.Append(&d.terms, func(id uint32) uint32 { return number[id] })
+	c.seen = append(c.seen, uint64(store.Stamp(d.Tool.FirstSeen)))
+	c.heads = append(c.heads, encodeHead(&d.Tool))
+	c.labels = append(c.labels, d.Category, d.Inputs)
+	c.twins = append(c.twins, d.Twin)
+	c.terms.Append(&d.Terms, func(id uint32) uint32 { return number[id] })
 }

@@ -28,9 +28,9 @@ func viewOf(t *testing.T, ix *Index) catalogView {
 	}
 	var found bytes.Buffer
 	s := ix.snapshot()
-	for i := 0; i < len(s.docs); i += 1 + len(s.docs)/20 {
+	for i := 0; i < len(s.Docs()); i += 1 + len(s.Docs())/20 {
 		for _, mode := range []Mode{Hybrid, Keyword} {
-			r, err := ix.Search(t.Context(), Query{Text: s.docs[i].tool.Description, Mode: mode, Limit: 30})
+			r, err := ix.Search(t.Context(), Query{Text: s.Docs()[i].Tool.Description, Mode: mode, Limit: 30})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,12 +59,12 @@ func (v catalogView) check(t *testing.T, what string, want catalogView) {
 func rowsOf(t *testing.T, ix *Index) []byte {
 	t.Helper()
 	s := ix.snapshot()
-	if len(s.spaces) == 0 || s.spaces[0].rows.Rows() != len(s.docs) {
+	if s.Serving() == nil || s.Serving().Rows().Rows() != len(s.Docs()) {
 		t.Fatal("there are no vectors at once")
 	}
 	var out []byte
-	for i := range s.docs {
-		code := s.spaces[0].rows.Row(i)
+	for i := range s.Docs() {
+		code := s.Serving().Rows().Row(i)
 		out = fmt.Append(out, code.Scale, code.Numbers)
 	}
 	return out
@@ -256,7 +256,7 @@ func FuzzDerived(f *testing.F) {
 		terms := d.lexicon.View()
 		for _, sv := range d.servers {
 			for _, e := range sv.entries {
-				for _, id := range e.doc.terms.Terms {
+				for _, id := range e.doc.Terms.Terms {
 					_ = terms.Term(id)
 				}
 			}

@@ -15,6 +15,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
+
+	"github.com/tooldex/tooldex/index/snapshot"
 )
 
 func TestMain(m *testing.M) {
@@ -103,9 +105,9 @@ func TestUnchangedToolsAreNotAnalysedAgain(t *testing.T) {
 	ix := openDir(t, dir, Options{})
 	list := []json.RawMessage{rawTool("a", "first"), rawTool("b", "second"), rawTool("c", "third")}
 	replace(t, ix, "s", list...)
-	documents := func() map[*document]bool {
-		docs := map[*document]bool{}
-		for _, d := range ix.snapshot().docs {
+	documents := func() map[*snapshot.Document]bool {
+		docs := map[*snapshot.Document]bool{}
+		for _, d := range ix.snapshot().Docs() {
 			docs[d] = true
 		}
 		return docs
@@ -128,8 +130,8 @@ func TestUnchangedToolsAreNotAnalysedAgain(t *testing.T) {
 
 // adoptAgain loads what is stored over what is in memory, and counts.
 func adoptAgain(t *testing.T, ix *Index) int {
-	before := map[*document]bool{}
-	for _, d := range ix.snapshot().docs {
+	before := map[*snapshot.Document]bool{}
+	for _, d := range ix.snapshot().Docs() {
 		before[d] = true
 	}
 	loaded, _, err := ix.store.Load(t.Context(), nil, nil)
@@ -143,9 +145,9 @@ func adoptAgain(t *testing.T, ix *Index) int {
 	}
 	ix.swap()
 	kept := 0
-	for _, d := range ix.snapshot().docs {
+	for _, d := range ix.snapshot().Docs() {
 		if !before[d] {
-			t.Errorf("%s was decoded again", d.qualified)
+			t.Errorf("%s was decoded again", d.Qualified)
 		}
 		kept++
 	}

@@ -1,12 +1,15 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/tool"
 )
@@ -17,7 +20,7 @@ import (
 type embeddings struct {
 	*folder
 	catalog vectorized
-	current *atomic.Pointer[snapshot]
+	current *atomic.Pointer[snapshot.Snapshot]
 	working sync.WaitGroup
 	put     atomic.Int64 // vectors stored since superfluous ones were looked for
 
@@ -34,24 +37,22 @@ type vectorized interface {
 	blame(err error) // for a store that cannot be used
 }
 
-func (es *embeddings) snapshot() *snapshot { return es.current.Load() }
+func (es *embeddings) snapshot() *snapshot.Snapshot { return es.current.Load() }
 
 // show makes another state of the catalog searchable, with the vectors that
 // are there, and has the others made.
-func (es *embeddings) show(next *snapshot) {
+func (es *embeddings) show(next *snapshot.Snapshot) {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	var spaces []*space
-	spaces, next.waiting = es.serve(next)
-	es.current.Store(next.withSpaces(spaces...))
+	es.current.Store(es.serve(next))
 	es.models.kick()
 }
 
 // setParams changes how searches rank.
-func (es *embeddings) setParams(p Params) {
+func (es *embeddings) setParams(p snapshot.Params) {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	es.current.Store(es.snapshot().withParams(p))
+	es.current.Store(es.snapshot().WithParams(p))
 	es.publish()
 }
 
@@ -113,11 +114,7 @@ func (es *embeddings) inUse() (spaces map[store.Space]bool, infos []store.SpaceI
 // publish makes the models' state searchable over the current catalog. The
 // caller holds embeddings.mu.
 func (es *embeddings) publish() {
-	s := es.snapshot()
-	spaces, waiting := es.serve(s)
-	next := s.withSpaces(spaces...)
-	next.waiting = waiting
-	es.current.Store(next)
+	es.current.Store(es.serve(es.snapshot()))
 	es.models.announce()
 }
 
@@ -213,6 +210,9 @@ func (es *embeddings) rename(ctx context.Context, r role) bool {
 	return true
 }
 
+// learnTimeout is how long a search waits to learn an embedder's identity.
+const learnTimeout = 2 * time.Second
+
 // learn lets an offline index find out what identity a server goes by, which
 // only asking it can tell. Without it the stored vectors cannot be chosen.
 func (es *embeddings) learn(ctx context.Context, text string) {
@@ -225,7 +225,7 @@ func (es *embeddings) learn(ctx context.Context, text string) {
 	if m == nil || !m.pending() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, es.options.queryTimeout())
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(es.options.QueryTimeout, learnTimeout))
 	defer cancel()
 	if _, err := m.embedder.EmbedQuery(ctx, text); err != nil {
 		es.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -25,7 +26,7 @@ var errRenamed = errors.New("the embedder changed its identity")
 // A want is a text that lacks its vector, with a document that has it.
 type want struct {
 	text [32]byte
-	doc  *document
+	doc  *snapshot.Document
 }
 
 // fillFor fills what is missing of one role's model, pass after pass, until
@@ -107,7 +108,7 @@ func (es *embeddings) pass(ctx context.Context, m *model) error {
 // complete.
 func (es *embeddings) endPass(ctx context.Context, m *model, err error) error {
 	es.mu.Lock()
-	left := m.missing(es.snapshot().docs)
+	left := m.missing(es.snapshot().Docs())
 	m.fill.missing, m.fill.busy = len(left), false
 	if err == nil {
 		err = m.failing(left)
@@ -147,7 +148,7 @@ func (es *embeddings) lookUp(ctx context.Context, m *model) []want {
 	es.mu.Lock()
 	saved := es.saved[m.space]
 	m.fill.due = false
-	todo := m.missing(es.snapshot().docs)
+	todo := m.missing(es.snapshot().Docs())
 	m.fill.missing = len(todo)
 	es.mu.Unlock()
 	if es.store == nil || m.pending() || len(todo) == 0 {
@@ -210,18 +211,18 @@ func readVector(data []byte, dims int) (vector.Code, bool) {
 	for i := range v {
 		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 	}
-	v, ok := unit(v)
+	v, ok := vector.Unit(v)
 	return vector.Encode(v), ok
 }
 
 // missing are the texts of docs that lack a vector and may
 // still get one. The caller
 // holds embeddings.mu.
-func (m *model) missing(docs []*document) (todo []want) {
+func (m *model) missing(docs []*snapshot.Document) (todo []want) {
 	seen := make(map[[32]byte]bool, len(docs))
 	m.fill.refused = 0
 	for _, d := range docs {
-		text := d.embedded[m.form]
+		text := d.Embedded[m.form]
 		if seen[text] {
 			continue
 		}

@@ -197,7 +197,7 @@ func (p *filler) sort(batch []want, vectors [][]float32, err error) map[[32]byte
 			v = vectors[i]
 		}
 		u, why := checked(v, dims, err)
-		if _, sound := unit(v); sound {
+		if _, sound := vector.Unit(v); sound {
 			p.lengths[len(v)]++
 		}
 		switch {
@@ -230,7 +230,7 @@ func checked(v []float32, dims int, err error) ([]float32, error) {
 	case dims > 0 && len(v) != dims:
 		return nil, fmt.Errorf("the embedder gives %d dimensions instead of %d", len(v), dims)
 	}
-	if u, ok := unit(v); ok {
+	if u, ok := vector.Unit(v); ok {
 		return u, nil
 	}
 	for _, x := range v {
@@ -246,8 +246,8 @@ func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
 	fields := make([]map[string]string, len(batch))
 	texts := make([]string, len(batch))
 	for i, w := range batch {
-		t := w.doc.tool
-		raw, err := p.es.catalog.objectFor(ctx, &t, w.doc.id)
+		t := w.doc.Tool
+		raw, err := p.es.catalog.objectFor(ctx, &t, w.doc.ID)
 		if err != nil {
 			return nil, err
 		}

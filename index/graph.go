@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/index/hnsw"
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/vector"
 )
@@ -38,15 +39,15 @@ func (g *graph) describe() (state string, recall float64) {
 // near is what finds the nearest documents: the graph where the catalog is
 // large enough for one and it has been built, else the scan. It asks for a
 // graph that is missing or too old. The caller holds embeddings.mu.
-func (es *embeddings) near(m *model, s *snapshot, rows *vector.Codes) nearer {
+func (es *embeddings) near(m *model, s *snapshot.Snapshot, rows *vector.Codes) snapshot.Nearer {
 	g := &m.graph
 	g.bound = nil
-	if len(s.docs) <= s.threshold || len(s.docs) == 0 || es.options.Offline && g.base == nil {
+	if n := len(s.Docs()); n <= s.Threshold() || n == 0 || es.options.Offline && g.base == nil {
 		g.busy = false
 		return rows
 	}
 	if g.base != nil {
-		bound, err := g.base.Bind(graphKeys(s), rows, hnsw.IndexOptions{Threshold: max(0, s.threshold)})
+		bound, err := g.base.Bind(graphKeys(s), rows, hnsw.IndexOptions{Threshold: s.Threshold()})
 		if err != nil {
 			m.log(es.log).Warn("the graph does not fit the catalog and is built anew", "error", err)
 		} else {
@@ -65,10 +66,10 @@ func (es *embeddings) near(m *model, s *snapshot, rows *vector.Codes) nearer {
 
 // graphKeys are the documents' identities as a graph knows them: their ids,
 // and for further documents of one id their places among these.
-func graphKeys(s *snapshot) []uint64 {
-	keys := make([]uint64, len(s.docs))
-	for i, d := range s.docs {
-		id := store.ParseID(d.id)
+func graphKeys(s *snapshot.Snapshot) []uint64 {
+	keys := make([]uint64, len(s.Docs()))
+	for i, d := range s.Docs() {
+		id := store.ParseID(d.ID)
 		for _, b := range id {
 			keys[i] = keys[i]<<8 | uint64(b)
 		}
@@ -106,7 +107,7 @@ func (es *embeddings) buildGraph(ctx context.Context, m *model) {
 	generation := es.catalog.version()
 	es.mu.Lock()
 	busy, built, keys := m.graph.busy, m.built, graphKeys(es.snapshot())
-	fits := built != nil && sameDocs(m.builtOf, es.snapshot().docs)
+	fits := built != nil && sameDocs(m.builtOf, es.snapshot().Docs())
 	read := m.graph.read
 	m.graph.read = true
 	es.mu.Unlock()
@@ -126,7 +127,7 @@ func (es *embeddings) buildGraph(ctx context.Context, m *model) {
 		defer unlock()
 	}
 	start := time.Now()
-	base, err := hnsw.Build(ctx, keys, built.rows, hnsw.BuildOptions{})
+	base, err := hnsw.Build(ctx, keys, built.Rows(), hnsw.BuildOptions{})
 	if err != nil {
 		if ctx.Err() == nil {
 			m.log(es.log).Error("the graph could not be built, searches scan", "error", err)
@@ -144,7 +145,7 @@ func (es *embeddings) buildGraph(ctx context.Context, m *model) {
 
 // readGraphNow takes the graph from its file if the catalog needs one.
 func (es *embeddings) readGraphNow(m *model) {
-	if s := es.snapshot(); m.ready && len(s.docs) > s.threshold {
+	if s := es.snapshot(); m.ready && len(s.Docs()) > s.Threshold() {
 		es.adoptGraph(m, es.readGraph(m))
 	}
 }

@@ -29,7 +29,7 @@ func (ix *Index) compactLexicon() {
 	for _, sv := range ix.servers {
 		entries := make(map[string]*entry, len(sv.entries))
 		for id, e := range sv.entries {
-			entries[id] = &entry{doc: e.doc.renumbered(number), sum: e.sum}
+			entries[id] = &entry{doc: e.doc.Renumbered(number), sum: e.sum}
 		}
 		sv.entries = entries // one that is being written keeps its own
 	}
@@ -42,7 +42,7 @@ func (ix *Index) usedTerms() (mark []uint32, used int) {
 	mark = make([]uint32, ix.lexicon.Len())
 	for _, sv := range ix.servers {
 		for _, e := range sv.entries {
-			for _, id := range e.doc.terms.Terms {
+			for _, id := range e.doc.Terms.Terms {
 				if mark[id] == 0 {
 					mark[id] = 1
 					used++
@@ -51,15 +51,4 @@ func (ix *Index) usedTerms() (mark []uint32, used int) {
 		}
 	}
 	return mark, used
-}
-
-// renumbered is the document with other numbers for its terms, in the same
-// order.
-func (d *document) renumbered(number []uint32) *document {
-	c := *d
-	c.terms.Terms = make([]uint32, len(d.terms.Terms))
-	for i, id := range d.terms.Terms {
-		c.terms.Terms[i] = number[id]
-	}
-	return &c
 }

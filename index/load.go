@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/store"
 )
 
@@ -111,10 +112,10 @@ func (ix *Index) adopt(sv store.Loaded) {
 				continue
 			}
 		}
-		next.entries[e.doc.id] = e
+		next.entries[e.doc.ID] = e
 	}
 	next.suspect = next.suspect || next.lost
-	ix.categorize(sv.Name, next)
+	ix.categorize(next)
 	ix.servers[sv.Name] = next
 	ix.raws.place(sv.Name, sv.Key)
 }
@@ -143,5 +144,5 @@ func (ix *Index) entryOf(se *store.Entry) (*entry, error) {
 	}
 	t.Raw = se.Raw
 	ix.unsaved++
-	return &entry{doc: newDocument(t, &ix.lexicon), sum: se.Sum}, nil
+	return &entry{doc: snapshot.NewDocument(t, &ix.lexicon), sum: se.Sum}, nil
 }

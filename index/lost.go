@@ -42,7 +42,7 @@ func (ix *Index) restore(ctx context.Context) (c store.Counters, err error) {
 		ix.unsaved += len(sv.entries)
 	}
 	if ix.store.Made(c.File) {
-		ix.meter.Recount(ix.snapshot().serverOf)
+		ix.meter.Recount(ix.snapshot().ServerOf)
 		ix.embeddings.storeAll(ctx)
 	}
 	return c, nil

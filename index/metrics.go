@@ -15,17 +15,8 @@ func (ix *Index) Record(id string, ok bool, took time.Duration) {
 	if !ok {
 		d.Failed = 1
 	}
-	server, _ := ix.snapshot().serverOf(id)
+	server, _ := ix.snapshot().ServerOf(id)
 	ix.meter.Record(server, id, d)
-}
-
-// serverOf is the name of the server of the tool id.
-func (s *snapshot) serverOf(id string) (name string, known bool) {
-	doc, known := s.find(id)
-	if known {
-		name = s.docs[doc].tool.Server
-	}
-	return name, known
 }
 
 // Metrics returns what was recorded for the tool id by all processes.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/vector"
@@ -31,9 +32,9 @@ type model struct {
 	failures map[[32]byte]failure
 	changed  int // counts changes of known
 	unsaved  int // of the vectors taken, those that are not in the file
-	built    *space
-	builtOf  []*document // the documents of built
-	builtAt  int         // changed, when built was made
+	built    *snapshot.Space
+	builtOf  []*snapshot.Document // the documents of built
+	builtAt  int                  // changed, when built was made
 
 	fill filling
 }
@@ -214,13 +215,16 @@ func (ms *models) kick() {
 	}
 }
 
-// serve lists the spaces that may answer, the serving one first, and why the
-// one that was asked for is not among them. The caller holds embeddings.mu.
-func (es *embeddings) serve(s *snapshot) (spaces []*space, waiting string) {
+// serve is the snapshot with the spaces that may answer, the serving one
+// first, and why the one that was asked for is not among them. The caller holds
+// embeddings.mu.
+func (es *embeddings) serve(s *snapshot.Snapshot) *snapshot.Snapshot {
 	ms := &es.models
 	if ms.desired == nil {
-		return nil, ""
+		return s.WithSpaces("")
 	}
+	var spaces []*snapshot.Space
+	waiting := ""
 	if first := ms.serving(); first != nil {
 		spaces = append(spaces, es.assemble(first, s))
 		if f := ms.fallback; f != nil && f != first && f.ready {
@@ -230,7 +234,7 @@ func (es *embeddings) serve(s *snapshot) (spaces []*space, waiting string) {
 	if !ms.desired.ready {
 		waiting = ms.desired.waiting()
 	}
-	return spaces, waiting
+	return s.WithSpaces(waiting, spaces...)
 }
 
 func (m *model) waiting() string {
@@ -244,22 +248,23 @@ func (m *model) waiting() string {
 
 // assemble makes the space of m for the documents of s. The caller holds
 // embeddings.mu.
-func (es *embeddings) assemble(m *model, s *snapshot) *space {
-	if m.built != nil && sameDocs(m.builtOf, s.docs) && m.builtAt == m.changed {
+func (es *embeddings) assemble(m *model, s *snapshot.Snapshot) *snapshot.Space {
+	docs := s.Docs()
+	if m.built != nil && sameDocs(m.builtOf, docs) && m.builtAt == m.changed {
 		return m.built
 	}
-	m.prune(s.docs)
-	m.built = newSpace(s, m.identity, m.embedder, m.rowsOf(s.docs))
-	m.built.near = es.near(m, s, m.built.rows)
-	m.builtOf, m.builtAt = s.docs, m.changed
+	m.prune(docs)
+	rows := m.rowsOf(docs)
+	m.built = snapshot.NewSpace(s, m.identity, m.embedder, rows, es.near(m, s, rows))
+	m.builtOf, m.builtAt = docs, m.changed
 	return m.built
 }
 
 // rowsOf are the vectors of docs.
-func (m *model) rowsOf(docs []*document) *vector.Codes {
+func (m *model) rowsOf(docs []*snapshot.Document) *vector.Codes {
 	rows := vector.NewCodes(len(docs), m.dims)
 	for i, d := range docs {
-		if code, ok := m.known[d.embedded[m.form]]; ok {
+		if code, ok := m.known[d.Embedded[m.form]]; ok {
 			rows.Set(i, code)
 		}
 	}
@@ -267,14 +272,14 @@ func (m *model) rowsOf(docs []*document) *vector.Codes {
 }
 
 // prune forgets the vectors that no document has, once they are many.
-func (m *model) prune(docs []*document) {
+func (m *model) prune(docs []*snapshot.Document) {
 	const few = 1000
 	if len(m.known) <= len(docs)+len(docs)/4+few {
 		return
 	}
 	known := make(map[[32]byte]vector.Code, len(docs))
 	for _, d := range docs {
-		text := d.embedded[m.form]
+		text := d.Embedded[m.form]
 		if code, ok := m.known[text]; ok {
 			known[text] = code
 		}
@@ -283,7 +288,7 @@ func (m *model) prune(docs []*document) {
 }
 
 // sameDocs says whether two snapshots have the very same documents.
-func sameDocs(a, b []*document) bool {
+func sameDocs(a, b []*snapshot.Document) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 

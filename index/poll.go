@@ -29,7 +29,7 @@ func (ix *Index) tend(ctx context.Context) {
 	maintain := time.NewTimer(maintainFirst)
 	defer maintain.Stop()
 	retry := newRetry()
-	settled := ix.snapshot().generation
+	settled := ix.snapshot().Generation()
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,9 +43,9 @@ func (ix *Index) tend(ctx context.Context) {
 			if retry.due() {
 				retry.done(ix.writePending(ctx))
 			}
-			if g := ix.snapshot().generation; g == settled {
+			if g := ix.snapshot().Generation(); g == settled {
 				ix.save(savedShare)
-				ix.collect(ctx, spareVectors+int64(len(ix.snapshot().docs)))
+				ix.collect(ctx, spareVectors+int64(len(ix.snapshot().Docs())))
 			} else {
 				settled = g
 			}

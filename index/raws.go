@@ -113,14 +113,12 @@ func (r *raws) find(server, id string) (json.RawMessage, store.Key) {
 
 // Raw returns the tool's object as its upstream sent it.
 func (ix *Index) Raw(id string) (json.RawMessage, error) {
-	s := ix.snapshot()
-	doc, ok := s.find(id)
+	server, ok := ix.snapshot().ServerOf(id)
 	if !ok {
 		return nil, fmt.Errorf("read tool %s: not in the catalog", id)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), rawWait)
 	defer cancel()
-	server := s.docs[doc].tool.Server
 	raw, key := ix.raws.find(server, id)
 	if raw != nil {
 		return raw, nil

@@ -149,12 +149,12 @@ func (r *reader) end() error {
 // storedEntry is an entry as the store takes it.
 func storedEntry(e *entry, raw []byte) store.Entry {
 	return store.Entry{
-		ID:        store.ParseID(e.doc.id),
+		ID:        store.ParseID(e.doc.ID),
 		Sum:       e.sum,
-		Texts:     e.doc.embedded[:],
-		Head:      encodeHead(&e.doc.tool),
+		Texts:     e.doc.Embedded[:],
+		Head:      encodeHead(&e.doc.Tool),
 		Raw:       raw,
-		FirstSeen: e.doc.tool.FirstSeen,
+		FirstSeen: e.doc.Tool.FirstSeen,
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tooldex/tooldex/index/snapshot"
 )
 
 func mustSearch(t testing.TB, ix *Index, q Query) *Results {
@@ -79,12 +81,12 @@ func TestQueryEmbeddingFails(t *testing.T) {
 			good := wordEmbedder{dims: 8}
 			attach(t, ix, good)
 			s := ix.snapshot()
-			serving := *s.spaces[0]
-			serving.model, serving.embedder = "broken", broken{good, c.embed}
-			ix.current.Store(s.withSpaces(&serving))
+			rows := s.Serving().Rows()
+			serving := snapshot.NewSpace(s, "broken", broken{good, c.embed}, rows, rows)
+			ix.current.Store(s.WithSpaces("", serving))
 			before := time.Now()
 			res := mustSearch(t, ix, Query{Text: "read a file"})
-			if took := time.Since(before); took > defaultQueryTimeout {
+			if took := time.Since(before); took > 2*time.Second {
 				t.Errorf("%s: took %v", name, took)
 			}
 			if res.Mode != Keyword || !res.Degraded || res.Model != "" || !strings.Contains(res.Reason, c.reason) {
@@ -97,7 +99,7 @@ func TestQueryEmbeddingFails(t *testing.T) {
 			if !errors.Is(err, ErrNoVectors) || (name == "zero") != errors.Is(err, ErrUnknownWords) {
 				t.Errorf("%s: semantic error %v", name, err)
 			}
-			ix.current.Store(s.withSpaces(&serving, s.spaces[0]))
+			ix.current.Store(s.WithSpaces("", serving, s.Serving()))
 			res = mustSearch(t, ix, Query{Text: "read a file"})
 			if res.Mode != Hybrid || res.Degraded || res.Model != "words/8" || !strings.Contains(res.Reason, c.reason) {
 				t.Errorf("%s with a fallback: mode %s, model %q, reason %q", name, res.Mode, res.Model, res.Reason)
@@ -108,13 +110,13 @@ func TestQueryEmbeddingFails(t *testing.T) {
 
 func TestCancelledSearch(t *testing.T) {
 	ix := small(t)
-	attach(t, ix, broken{wordEmbedder{8}, func(ctx context.Context) ([]float32, error) { return make([]float32, 8), ctx.Err() }})
-	ctx, cancel := context.WithCancel(t.Context())
-	s := ix.snapshot()
-	s.spaces[0].embedder = broken{wordEmbedder{8}, func(ctx context.Context) ([]float32, error) {
+	cancel := func() {}
+	attach(t, ix, broken{wordEmbedder{8}, func(ctx context.Context) ([]float32, error) {
 		cancel()
-		return nil, ctx.Err()
-	}}
+		return make([]float32, 8), ctx.Err()
+	}})
+	ctx, stop := context.WithCancel(t.Context())
+	cancel = stop
 	if _, err := ix.Search(ctx, Query{Text: "read"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}

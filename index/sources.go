@@ -49,7 +49,7 @@ func (ix *Index) Objects(ctx context.Context, server string) ([]json.RawMessage,
 	var ids []string
 	if sv := ix.servers[server]; sv != nil {
 		for id, e := range sv.entries {
-			tools[id] = e.doc.tool
+			tools[id] = e.doc.Tool
 			ids = append(ids, id)
 		}
 	}
@@ -82,7 +82,7 @@ func (ix *Index) Relabel(ctx context.Context, server string, tools []tool.Tool) 
 	for i := range tools {
 		tools[i].Server = server
 		if e := old.entries[tools[i].ID()]; e != nil {
-			tools[i].Inexecutable = cmp.Or(tools[i].Inexecutable, e.doc.tool.Inexecutable)
+			tools[i].Inexecutable = cmp.Or(tools[i].Inexecutable, e.doc.Tool.Inexecutable)
 		}
 	}
 	diff := ix.replaceLocked(server, tools, seen)

@@ -12,7 +12,7 @@ import (
 
 // Status describes the index.
 func (ix *Index) Status() Status {
-	st := Status{Dir: ix.dir, Format: store.Format, Bytes: folderBytes(ix.dir), Generation: ix.snapshot().generation}
+	st := Status{Dir: ix.dir, Format: store.Format, Bytes: folderBytes(ix.dir), Generation: ix.snapshot().Generation()}
 	var problems []string
 	if ix.store != nil {
 		problems = ix.store.Notes()
@@ -45,13 +45,13 @@ func (sv *server) status(name string) ServerStatus {
 	part := ServerStatus{Name: name, Listed: sv.listed, Stale: !sv.confirmed, Warnings: slices.Clone(sv.warnings)}
 	var odd []string
 	for _, e := range sv.entries {
-		if e.doc.tool.Hidden {
+		if e.doc.Tool.Hidden {
 			part.Hidden++
 			continue
 		}
 		part.Tools++
-		for _, w := range e.doc.tool.Warnings {
-			odd = append(odd, "tool "+e.doc.tool.Name+": "+w)
+		for _, w := range e.doc.Tool.Warnings {
+			odd = append(odd, "tool "+e.doc.Tool.Name+": "+w)
 		}
 	}
 	slices.Sort(odd)

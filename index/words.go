@@ -3,6 +3,8 @@ package index
 import (
 	"encoding/json"
 
+	"github.com/tooldex/tooldex/index/rank"
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/tool"
 )
 
@@ -17,3 +19,80 @@ type Example = tool.Example
 // is no JSON object or has no name; anything else wrong becomes a warning, or
 // the reason why the tool must not be called.
 func Decode(server string, raw json.RawMessage) (Tool, error) { return tool.Decode(server, raw) }
+
+// A Mode is a way of ranking.
+type Mode = rank.Mode
+
+// The modes of a search. The empty Mode means Hybrid.
+const (
+	Keyword  = rank.Keyword  // BM25F over its upper bound
+	Semantic = rank.Semantic // cosine of the vectors, not below 0
+	Hybrid   = rank.Hybrid   // a convex combination of both and the server prior
+)
+
+// A Query asks for the tools that best serve a need: a text, a [Filter], a
+// limit. The zero value of each field is ready to use.
+type Query = snapshot.Query
+
+// A Filter allows some tools and not others, before ranking: by labels, names,
+// texts, and by what the caller may see.
+type Filter = snapshot.Filter
+
+// Results are the answer to one search, over one state of the catalog.
+type Results = snapshot.Results
+
+// A Hit is one row of Results: a tool and its score in [0, 1].
+type Hit = snapshot.Hit
+
+// An Explanation accounts for one score: the parts add up to it.
+type Explanation = snapshot.Explanation
+
+// A Term is one query term's share of a BM25F score.
+type Term = snapshot.Term
+
+// A Listing asks for one page of the catalog.
+type Listing = snapshot.Listing
+
+// A SortKey orders a listing.
+type SortKey = snapshot.SortKey
+
+// The sort keys of List. Tools without a value come last in both orders; ties
+// break by qualified name, ascending.
+const (
+	ByName           = snapshot.ByName
+	ByCreatedAt      = snapshot.ByCreatedAt
+	ByExecutionCount = snapshot.ByExecutionCount
+	BySuccessRate    = snapshot.BySuccessRate
+	ByCategory       = snapshot.ByCategory
+)
+
+// A Neighbor is a tool like another one, with what the two share.
+type Neighbor = snapshot.Neighbor
+
+// A CategoryCount is one category, tag or server with its number of tools.
+type CategoryCount = snapshot.CategoryCount
+
+// Params are the ranking's parameters. They are applied when searching, so a
+// change of them never invalidates what is stored.
+type Params = snapshot.Params
+
+// FieldParams weigh one field in BM25F.
+type FieldParams = snapshot.FieldParams
+
+// Fusion weighs the two arms and the server prior.
+type Fusion = snapshot.Fusion
+
+// Thresholds cut the first row's score into claims about it.
+type Thresholds = snapshot.Thresholds
+
+// DefaultParams are the shipped parameters; docs/decisions says where each
+// comes from.
+func DefaultParams() Params { return snapshot.DefaultParams() }
+
+var (
+	// ErrNoVectors reports a semantic search while no embedder can answer.
+	ErrNoVectors = snapshot.ErrNoVectors
+	// ErrUnknownWords reports a semantic search for a text of which the
+	// embedding model knows no word. It comes with ErrNoVectors.
+	ErrUnknownWords = snapshot.ErrUnknownWords
+)

@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"slices"
@@ -28,7 +28,7 @@ func (f *folding) distinct(k int) []rank.Hit {
 func (f *folding) fold(all []rank.Hit, k int) (rows []rank.Hit) {
 	f.same = map[uint64][]uint32{}
 	for _, row := range all {
-		twin := f.s.docs[row.Doc].twin
+		twin := f.s.docs[row.Doc].Twin
 		docs, known := f.same[twin]
 		switch {
 		case known && !slices.Contains(docs, row.Doc):
@@ -44,18 +44,18 @@ func (f *folding) fold(all []rank.Hit, k int) (rows []rank.Hit) {
 // folding, and what else has its name.
 func (f *folding) others(row uint32) (names []string) {
 	self := f.s.docs[row]
-	met := f.same[self.twin]
+	met := f.same[self.Twin]
 	if met == nil {
 		return nil
 	}
-	for _, d := range f.s.names.find(self.tool.Name) {
-		if !slices.Contains(met, d) && f.s.docs[d].twin == self.twin && f.allows(d) {
+	for _, d := range f.s.names.find(self.Tool.Name) {
+		if !slices.Contains(met, d) && f.s.docs[d].Twin == self.Twin && f.allows(d) {
 			met = append(met, d)
 		}
 	}
 	for _, d := range met {
 		if d != row {
-			names = append(names, f.s.docs[d].qualified)
+			names = append(names, f.s.docs[d].Qualified)
 		}
 	}
 	slices.Sort(names)
@@ -63,4 +63,4 @@ func (f *folding) others(row uint32) (names []string) {
 }
 
 // fresh says that no row has the text of a document.
-func (f *folding) fresh(doc uint32) bool { return f.same[f.s.docs[doc].twin] == nil }
+func (f *folding) fresh(doc uint32) bool { return f.same[f.s.docs[doc].Twin] == nil }

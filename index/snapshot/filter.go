@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"runtime"
@@ -32,52 +32,59 @@ func (f *Filter) integration() string {
 
 // allowed is the bitmap of the documents that pass f, and their number. A nil
 // bitmap allows all.
-func (s *snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
+func (s *Snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
 	if f.empty() {
 		return nil, len(s.docs)
 	}
-	set := s.all()
-	s.keepLabels(set, byTag, f.Tags)
-	s.keepLabels(set, byServer, f.Servers)
-	s.keepLabels(set, byCategory, f.Categories)
-	s.keepLabels(set, byVisibility, f.Visibility)
-	s.keepLabels(set, byTeam, f.Teams)
+	n := uint(len(s.docs))
+	sel := selection{s, bitset.New(n).FlipRange(0, n)}
+	sel.keepLabels(byTag, f.Tags)
+	sel.keepLabels(byServer, f.Servers)
+	sel.keepLabels(byCategory, f.Categories)
+	sel.keepLabels(byVisibility, f.Visibility)
+	sel.keepLabels(byTeam, f.Teams)
 	if i := f.integration(); i != "" {
-		s.keepLabels(set, byIntegration, []string{i})
+		sel.keepLabels(byIntegration, []string{i})
 	}
 	if len(f.ExcludeTags) > 0 {
-		set.InPlaceDifference(s.labelled(byTag, f.ExcludeTags))
+		sel.set.InPlaceDifference(s.labelled(byTag, f.ExcludeTags))
 	}
 	if f.HasExamples {
-		s.keep(set, func(doc uint) bool { return len(s.docs[doc].tool.Examples) > 0 })
+		sel.keep(func(doc uint) bool { return len(s.docs[doc].Tool.Examples) > 0 })
 	}
 	if f.Scope != nil {
-		s.keep(set, func(doc uint) bool { return f.Scope(&s.docs[doc].tool) })
+		sel.keep(func(doc uint) bool { return f.Scope(&s.docs[doc].Tool) })
 	}
-	s.keepMatching(set, f)
-	return set, int(set.Count())
+	sel.keepMatching(f)
+	return sel.set, int(sel.set.Count())
+}
+
+// A selection is a set of documents that conditions make smaller.
+type selection struct {
+	s   *Snapshot
+	set *bitset.BitSet
 }
 
 // keepMatching applies the texts, last: they are the dear ones.
-func (s *snapshot) keepMatching(set *bitset.BitSet, f *Filter) {
+func (sel selection) keepMatching(f *Filter) {
 	if f.DescriptionContains != "" {
-		descriptions, text := s.descriptions(), analysis.Fold(f.DescriptionContains)
-		s.keep(set, func(doc uint) bool { return strings.Contains(descriptions[doc], text) })
+		descriptions, text := sel.s.descriptions(), analysis.Fold(f.DescriptionContains)
+		sel.keep(func(doc uint) bool { return strings.Contains(descriptions[doc], text) })
 	}
 	if f.NamePattern != nil {
-		s.keepParallel(set, func(doc uint) bool { return f.NamePattern.MatchString(s.docs[doc].tool.Name) })
+		sel.keepParallel(func(doc uint) bool { return f.NamePattern.MatchString(sel.s.docs[doc].Tool.Name) })
 	}
 }
 
 // keepLabels keeps the documents that have any of the labels; no labels keep
 // all.
-func (s *snapshot) keepLabels(set *bitset.BitSet, f facet, labels []string) {
+func (sel selection) keepLabels(f facet, labels []string) {
 	if len(labels) > 0 {
-		set.InPlaceIntersection(s.labelled(f, labels))
+		sel.set.InPlaceIntersection(sel.s.labelled(f, labels))
 	}
 }
 
-func (s *snapshot) labelled(f facet, labels []string) *bitset.BitSet {
+func (s *Snapshot) labelled(f facet, labels []string) *bitset.BitSet {
 	set := bitset.New(uint(len(s.docs)))
 	for _, l := range labels {
 		for _, d := range s.facets[f]().of(l) {
@@ -87,31 +94,31 @@ func (s *snapshot) labelled(f facet, labels []string) *bitset.BitSet {
 	return set
 }
 
-func (s *snapshot) keep(set *bitset.BitSet, ok func(doc uint) bool) {
-	s.keepRange(set, 0, uint(len(s.docs)), ok)
+func (sel selection) keep(ok func(doc uint) bool) {
+	sel.keepRange(0, uint(len(sel.s.docs)), ok)
 }
 
-func (s *snapshot) keepRange(set *bitset.BitSet, from, to uint, ok func(doc uint) bool) {
-	for i, found := set.NextSet(from); found && i < to; i, found = set.NextSet(i + 1) {
+func (sel selection) keepRange(from, to uint, ok func(doc uint) bool) {
+	for i, found := sel.set.NextSet(from); found && i < to; i, found = sel.set.NextSet(i + 1) {
 		if !ok(i) {
-			set.Clear(i)
+			sel.set.Clear(i)
 		}
 	}
 }
 
 // keepParallel is keep over parts of whole words of the bitmap, so that no two
 // goroutines write the same one.
-func (s *snapshot) keepParallel(set *bitset.BitSet, ok func(doc uint) bool) {
-	n := uint(len(s.docs))
+func (sel selection) keepParallel(ok func(doc uint) bool) {
+	n := uint(len(sel.s.docs))
 	parts := uint(min(maxParallel, runtime.GOMAXPROCS(0)))
 	if n < parallelFrom || parts < 2 {
-		s.keep(set, ok)
+		sel.keep(ok)
 		return
 	}
 	size := (n/parts/64 + 1) * 64
 	var wg sync.WaitGroup
 	for from := uint(0); from < n; from += size {
-		wg.Go(func() { s.keepRange(set, from, min(from+size, n), ok) })
+		wg.Go(func() { sel.keepRange(from, min(from+size, n), ok) })
 	}
 	wg.Wait()
 }

@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"encoding/json"
@@ -7,17 +7,17 @@ import (
 	"math/bits"
 )
 
-// A dump is what Dump writes: see the members' names.
-type dump struct {
+// A dumpFile is what Dump writes: see the members' names.
+type dumpFile struct {
 	Generation uint64             `json:"generation"`
 	Params     Params             `json:"params"`
 	N          int                `json:"n"`
 	AvgLen     map[string]float64 `json:"avglen"`
 	DF         map[string]uint32  `json:"df"` // after the cap on one server's share
-	Tools      []dumpedTool       `json:"tools"`
+	Tools      []dumpTool         `json:"tools"`
 }
 
-type dumpedTool struct {
+type dumpTool struct {
 	ID       string                    `json:"id"`
 	Tool     string                    `json:"tool"` // qualified name
 	Category string                    `json:"category"`
@@ -28,10 +28,9 @@ type dumpedTool struct {
 // Dump writes what the lexical arm holds as JSON: each tool's terms by field
 // and lengths, document frequencies, average lengths and parameters, enough
 // to recompute any score.
-func (ix *Index) Dump(w io.Writer) error {
-	s := ix.snapshot()
+func (s *Snapshot) Dump(w io.Writer) error {
 	stats := s.lexical.Stats()
-	d := dump{
+	d := dumpFile{
 		Generation: s.generation,
 		Params:     s.params,
 		N:          stats.N,
@@ -57,26 +56,26 @@ func (ix *Index) Dump(w io.Writer) error {
 	return nil
 }
 
-func (s *snapshot) dumped(doc *document) dumpedTool {
-	t := dumpedTool{
-		ID:       doc.id,
-		Tool:     doc.qualified,
-		Category: doc.category,
+func (s *Snapshot) dumped(doc *Document) dumpTool {
+	t := dumpTool{
+		ID:       doc.ID,
+		Tool:     doc.Qualified,
+		Category: doc.Category,
 		Lengths:  map[string]uint32{},
 		Terms:    map[string]map[string]int{},
 	}
 	for f, name := range fieldNames {
-		t.Lengths[name] = doc.terms.Lengths[f]
+		t.Lengths[name] = doc.Terms.Lengths[f]
 	}
 	c := 0
-	for i, id := range doc.terms.Terms {
+	for i, id := range doc.Terms.Terms {
 		term := s.lexicon.Term(id)
-		for mask := doc.terms.Masks[i]; mask != 0; mask &= mask - 1 {
+		for mask := doc.Terms.Masks[i]; mask != 0; mask &= mask - 1 {
 			name := fieldNames[bits.TrailingZeros8(mask)]
 			if t.Terms[name] == nil {
 				t.Terms[name] = map[string]int{}
 			}
-			t.Terms[name][term] = int(doc.terms.Counts[c])
+			t.Terms[name][term] = int(doc.Terms.Counts[c])
 			c++
 		}
 	}

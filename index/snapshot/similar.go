@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"cmp"
@@ -16,8 +16,7 @@ const (
 
 // Similar returns the tools most like the tool id, best first, without it.
 // Tools of the same text become one row that names the others' homes.
-func (ix *Index) Similar(ctx context.Context, id string, f Filter, limit int) ([]Neighbor, error) {
-	s := ix.snapshot()
+func (s *Snapshot) Similar(ctx context.Context, id string, f Filter, limit int) ([]Neighbor, error) {
 	doc, ok := s.find(id)
 	if !ok {
 		return nil, fmt.Errorf("similar tools: tool %s is not in the catalog", id)
@@ -29,13 +28,13 @@ func (ix *Index) Similar(ctx context.Context, id string, f Filter, limit int) ([
 	run := s.likeTool(doc, &f, limit)
 	defer run.end()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("similar tools of %s: %w", s.docs[doc].qualified, err)
+		return nil, fmt.Errorf("similar tools of %s: %w", s.docs[doc].Qualified, err)
 	}
 	return run.neighbors(doc, limit), nil
 }
 
 // likeTool scores the catalog by a tool's own vector and weightiest terms.
-func (s *snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
+func (s *Snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
 	r := &search{s: s, q: &Query{Filter: *f}, limit: nearDuplicates * limit, mode: Keyword}
 	r.allowed, r.count = s.allowed(f)
 	r.scratch = scratches.Get().(*scratch)
@@ -69,14 +68,14 @@ func (r *search) folded(rows []rank.Hit, self uint32, limit int) []Neighbor {
 	place := map[uint64]int{}
 	for _, row := range rows {
 		d := r.s.docs[row.Doc]
-		if i, ok := place[d.twin]; ok {
-			out[i].Homes = append(out[i].Homes, d.qualified)
+		if i, ok := place[d.Twin]; ok {
+			out[i].Homes = append(out[i].Homes, d.Qualified)
 			continue
 		}
 		if len(out) == limit {
 			continue
 		}
-		place[d.twin] = len(out)
+		place[d.Twin] = len(out)
 		n := Neighbor{Hit: r.s.hit(row.Doc), Reason: ref.reason(row.Doc)}
 		n.Score = row.Score
 		out = append(out, n)

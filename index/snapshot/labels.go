@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"cmp"
@@ -23,20 +23,20 @@ const (
 
 // labels are a document's of one facet. The result may be kept in one, which
 // has room for one label.
-func (d *document) labels(f facet, one *[1]string) []string {
+func (d *Document) labels(f facet, one *[1]string) []string {
 	switch f {
 	case byTag:
-		return d.tool.Tags
+		return d.Tool.Tags
 	case byTeam:
-		return d.tool.Teams
+		return d.Tool.Teams
 	case byServer:
-		one[0] = d.tool.Server
+		one[0] = d.Tool.Server
 	case byCategory:
-		one[0] = d.category
+		one[0] = d.Category
 	case byVisibility:
-		one[0] = cmp.Or(d.tool.Visibility, "public")
+		one[0] = cmp.Or(d.Tool.Visibility, "public")
 	case byIntegration:
-		one[0] = cmp.Or(d.tool.Integration, "MCP")
+		one[0] = cmp.Or(d.Tool.Integration, "MCP")
 	}
 	return one[:]
 }
@@ -56,7 +56,7 @@ func (g *grouping) of(label string) []uint32 {
 	return nil
 }
 
-func groupBy(docs []*document, f facet) *grouping {
+func groupBy(docs []*Document, f facet) *grouping {
 	g := &grouping{number: map[string]uint32{}}
 	written := map[string]uint32{} // numbers of labels that are not folded: folding is dear
 	members, numbers := make([]uint32, 0, len(docs)), make([]uint32, 0, len(docs))
@@ -109,11 +109,11 @@ func bucket(members, numbers []uint32, n int) [][]uint32 {
 
 // numberServers numbers servers in order of their names, and after them each
 // tool without a server.
-func (s *snapshot) numberServers() {
+func (s *Snapshot) numberServers() {
 	met := map[string]uint32{} // numbers in the order in which they are met
 	s.server = make([]uint32, len(s.docs))
 	for i, d := range s.docs {
-		s.server[i] = numberOf(met, d.tool.Server)
+		s.server[i] = numberOf(met, d.Tool.Server)
 	}
 	s.servers = make([]string, 0, len(met))
 	for name := range met {

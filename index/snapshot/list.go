@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"cmp"
@@ -7,8 +7,8 @@ import (
 )
 
 // List returns one page of the allowed tools and how many there are in all.
-func (ix *Index) List(l Listing) ([]Hit, int) {
-	s := ix.snapshot()
+// Used says how often a tool was executed, and how often that failed.
+func (s *Snapshot) List(l Listing, used func(id string) (total, failed int64)) ([]Hit, int) {
 	set, count := s.allowed(&l.Filter)
 	docs := make([]uint32, 0, count)
 	for _, d := range s.byName() {
@@ -16,7 +16,7 @@ func (ix *Index) List(l Listing) ([]Hit, int) {
 			docs = append(docs, d)
 		}
 	}
-	ix.order(s, docs, l)
+	s.order(docs, l, used)
 	from := min(max(l.Offset, 0), len(docs))
 	to := len(docs)
 	if l.Limit > 0 {
@@ -31,17 +31,17 @@ func (ix *Index) List(l Listing) ([]Hit, int) {
 
 // order sorts docs, which are in name order, by the listing's key. Those
 // without a value come last in both orders, ties in order of qualified name.
-func (ix *Index) order(s *snapshot, docs []uint32, l Listing) {
+func (s *Snapshot) order(docs []uint32, l Listing, used func(id string) (total, failed int64)) {
 	if !l.Descending && (l.Sort == ByName || l.Sort == "") {
 		return
 	}
 	keys := make(map[uint32]sortValue, len(docs))
 	for _, d := range docs {
-		keys[d] = ix.sortValue(s.docs[d], l.Sort)
+		keys[d] = s.docs[d].sortValue(l.Sort, used)
 	}
 	slices.SortFunc(docs, func(a, b uint32) int {
 		return cmp.Or(keys[a].compare(keys[b], l.Descending),
-			strings.Compare(s.docs[a].qualified, s.docs[b].qualified), cmp.Compare(a, b))
+			strings.Compare(s.docs[a].Qualified, s.docs[b].Qualified), cmp.Compare(a, b))
 	})
 }
 
@@ -66,21 +66,21 @@ func (x sortValue) compare(y sortValue, descending bool) int {
 	return cmp.Or(strings.Compare(x.text, y.text), cmp.Compare(x.number, y.number))
 }
 
-func (ix *Index) sortValue(d *document, key SortKey) sortValue {
+func (d *Document) sortValue(key SortKey, used func(id string) (total, failed int64)) sortValue {
 	switch key {
 	case ByName, "":
-		return sortValue{text: d.tool.Name}
+		return sortValue{text: d.Tool.Name}
 	case ByCreatedAt:
-		return sortValue{number: float64(d.tool.FirstSeen.UnixMicro()), none: d.tool.FirstSeen.IsZero()}
+		return sortValue{number: float64(d.Tool.FirstSeen.UnixMicro()), none: d.Tool.FirstSeen.IsZero()}
 	case ByCategory:
-		return sortValue{text: d.category, none: d.category == ""}
+		return sortValue{text: d.Category, none: d.Category == ""}
 	}
-	m := ix.Metrics(d.id)
+	total, failed := used(d.ID)
 	if key == ByExecutionCount {
-		return sortValue{number: float64(m.Total)}
+		return sortValue{number: float64(total)}
 	}
-	if m.Total == 0 {
+	if total == 0 {
 		return sortValue{none: true}
 	}
-	return sortValue{number: float64(m.Total-m.Failed) / float64(m.Total)}
+	return sortValue{number: float64(total-failed) / float64(total)}
 }

@@ -1,11 +1,8 @@
-package index
+package snapshot
 
 import (
 	"cmp"
-	"maps"
 	"math/bits"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/tooldex/tooldex/index/analysis"
@@ -140,105 +137,28 @@ func (s *categoryScores) best() string {
 	return descriptors[best].name
 }
 
-// categorize gives the tools of a server their categories: the configured one
-// or its own, else one derived from its words and those of the server's other
-// tools. The caller holds mu.
-func (ix *Index) categorize(name string, sv *server) {
-	var docs []*document // in an order that does not depend on the map's
+// Categorize returns the categories of documents of one server: the
+// configured one or the tool's own, else one derived from its words and those
+// of the others. Of tools without a server each is alone. Lexicon numbers
+// their terms.
+func Categorize(docs []*Document, lexicon bm25.View) []string {
 	var mean categoryScores
-	scores := map[*document]*categoryScores{}
-	for _, id := range slices.Sorted(maps.Keys(sv.entries)) {
-		d := sv.entries[id].doc
-		own := categorizing().score(&d.terms, ix.lexicon.View())
-		docs, scores[d] = append(docs, d), &own
-		for i, x := range own {
-			mean[i] += x
+	scores := make([]categoryScores, len(docs))
+	for i, d := range docs {
+		scores[i] = categorizing().score(&d.Terms, lexicon)
+		for c, x := range scores[i] {
+			mean[c] += x
 		}
 	}
-	for _, d := range docs {
-		s := scores[d]
-		for i := range s {
-			if name != "" { // else each tool is alone
-				s[i] += serverShare * mean[i] / float64(len(docs))
+	out := make([]string, len(docs))
+	for i, d := range docs {
+		s := &scores[i]
+		for c := range s {
+			if d.Tool.Server != "" {
+				s[c] += serverShare * mean[c] / float64(len(docs))
 			}
 		}
-		switch c := cmp.Or(d.tool.Category, s.best()); d.category {
-		case c:
-		case "": // a new document, which nobody else has
-			d.category = c
-		default:
-			changed := *d
-			changed.category = c
-			sv.entries[d.id] = &entry{doc: &changed, sum: sv.entries[d.id].sum}
-			ix.unsaved++
-		}
+		out[i] = cmp.Or(d.Tool.Category, s.best())
 	}
-}
-
-// Categories counts the allowed tools by category ("Other" last), tag and
-// server; the most frequent first, ties by name.
-func (ix *Index) Categories(f Filter) (categories, tags, servers []CategoryCount, total int) {
-	s := ix.snapshot()
-	set, total := s.allowed(&f)
-	byKind := [3]counter{{}, {}, {}}
-	for i, d := range s.docs {
-		if set != nil && !set.Test(uint(i)) {
-			continue
-		}
-		byKind[0].add(d.category)
-		for _, t := range d.tool.Tags {
-			byKind[1].add(t)
-		}
-		if d.tool.Server != "" {
-			byKind[2].add(d.tool.Server)
-		}
-	}
-	categories = byKind[0].sorted()
-	for i := range categories {
-		categories[i].Description = describeCategory(categories[i].Name)
-	}
-	return categories, byKind[1].sorted(), byKind[2].sorted(), total
-}
-
-func describeCategory(name string) string {
-	for _, d := range descriptors {
-		if strings.EqualFold(d.name, name) {
-			return d.description
-		}
-	}
-	return ""
-}
-
-// A counter counts labels without case, under the spelling that sorts first.
-type counter map[string]*CategoryCount
-
-func (c counter) add(label string) {
-	key := analysis.Fold(label)
-	if key == "" {
-		return
-	}
-	n := c[key]
-	if n == nil {
-		n = &CategoryCount{Name: label}
-		c[key] = n
-	}
-	n.Name = min(n.Name, label)
-	n.Count++
-}
-
-func (c counter) sorted() []CategoryCount {
-	out := make([]CategoryCount, 0, len(c))
-	for _, n := range c {
-		out = append(out, *n)
-	}
-	slices.SortFunc(out, func(a, b CategoryCount) int {
-		if other := a.Name == otherCategory; other != (b.Name == otherCategory) {
-			if other {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name, b.Name))
-	})
 	return out
 }

@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 func lettersOf(r *rand.Rand, letters string, most int) string {
@@ -24,10 +25,10 @@ func TestNameTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 26))
 	for _, n := range []int{0, 1, 7, 64, 1000} {
 		byName := map[string][]uint32{"absent": nil}
-		docs := make([]*document, n)
+		docs := make([]*Document, n)
 		for i := range docs {
 			name := lettersOf(r, "abc", 4)
-			docs[i] = &document{tool: Tool{Name: name, Server: strings.Repeat("s", i%9)}}
+			docs[i] = &Document{Tool: tool.Tool{Name: name, Server: strings.Repeat("s", i%9)}}
 			byName[name] = append(byName[name], uint32(i))
 		}
 		table := newNameTable(docs)
@@ -44,18 +45,18 @@ func TestNameTable(t *testing.T) {
 
 // labelledCatalog is a snapshot of tools with all kinds of labels, and tools
 // without any.
-func labelledCatalog() *snapshot {
+func labelledCatalog() *Snapshot {
 	var lex bm25.Lexicon
-	var docs []*document
+	var docs []*Document
 	for i := range 60 {
-		d := newDocument(Tool{
+		d := NewDocument(tool.Tool{
 			Server: []string{"", "beta", "Alpha", "ŚERVER"}[i%4], Name: fmt.Sprint("tool", i), Category: []string{"mail", " Mail "}[i%2],
 			Tags: [][]string{nil, {" Urgent"}, {"urgent", "URGENT", "new"}}[i%3], Teams: [][]string{nil, {"Ops"}}[i%2],
 			Visibility: []string{"", "private", "Public"}[i%3], Integration: []string{"", "REST"}[i%2],
 		}, &lex)
 		docs = append(docs, d)
 	}
-	return newSnapshot(corpus{docs: docs, lexicon: lex.View(), params: DefaultParams()})
+	return New(Corpus{Docs: docs, Lexicon: lex.View(), Params: DefaultParams()})
 }
 
 func TestLabels(t *testing.T) {
@@ -95,15 +96,15 @@ func TestServerNumbers(t *testing.T) {
 	tools := make([][]uint32, len(s.servers))
 	for i, d := range s.docs {
 		n := s.server[i]
-		if d.tool.Server == "" {
+		if d.Tool.Server == "" {
 			if n != next {
 				t.Errorf("document %d has no server and number %d, want %d", i, n, next)
 			}
 			next++
 			continue
 		}
-		if s.servers[n] != d.tool.Server {
-			t.Errorf("document %d of %q has the number of %q", i, d.tool.Server, s.servers[n])
+		if s.servers[n] != d.Tool.Server {
+			t.Errorf("document %d of %q has the number of %q", i, d.Tool.Server, s.servers[n])
 		}
 		tools[n] = append(tools[n], uint32(i))
 	}

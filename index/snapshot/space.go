@@ -1,10 +1,9 @@
-package index
+package snapshot
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -13,31 +12,45 @@ import (
 	"github.com/tooldex/tooldex/index/vector"
 )
 
-// A space is the vectors of one identity for a snapshot's documents, with the
+// A Space is the vectors of one identity for a snapshot's documents, with the
 // embedder that makes query vectors for them. It is immutable.
-type space struct {
-	model    string        // identity of the vectors
-	embedder Embedder      // for queries
+type Space struct {
+	model    string // identity of the vectors
+	embedder QueryEmbedder
 	rows     *vector.Codes // by document
 	servers  *vector.Codes // by server: the mean of its tools' vectors, not normalised
-	near     nearer        // candidates among many documents
+	near     Nearer        // candidates among many documents
 }
 
-// A nearer finds the k documents that are nearest to a query, or most of them:
+// A QueryEmbedder turns a search text into a vector of the space that Model
+// names.
+type QueryEmbedder interface {
+	Model() string
+	EmbedQuery(ctx context.Context, text string) ([]float32, error)
+}
+
+// A Nearer finds the k documents that are nearest to a query, or most of them:
 // best first.
-type nearer interface {
+type Nearer interface {
 	Near(q *vector.Query, allowed *bitset.BitSet, k int) []rank.Hit
 }
 
-// newSpace makes the space of a snapshot's vectors, which are scanned.
-func newSpace(s *snapshot, model string, e Embedder, rows *vector.Codes) *space {
-	return &space{model: model, embedder: e, rows: rows, servers: serverMeans(s, rows), near: rows}
+// NewSpace makes the space of a snapshot's vectors, in which near finds the
+// nearest: rows themselves, or a graph over them.
+func NewSpace(s *Snapshot, model string, e QueryEmbedder, rows *vector.Codes, near Nearer) *Space {
+	return &Space{model: model, embedder: e, rows: rows, servers: serverMeans(s, rows), near: near}
 }
+
+// Model is the identity of the vectors.
+func (sp *Space) Model() string { return sp.model }
+
+// Rows are the vectors by document.
+func (sp *Space) Rows() *vector.Codes { return sp.rows }
 
 // serverMeans are the server priors: the unnormalised mean of the unit
 // vectors of each server's tools, whose length says how much they belong
 // together. Tools without a vector count as zero.
-func serverMeans(s *snapshot, rows *vector.Codes) *vector.Codes {
+func serverMeans(s *Snapshot, rows *vector.Codes) *vector.Codes {
 	means := vector.NewCodes(len(s.servers), rows.Dims())
 	sum := make([]float32, rows.Dims())
 	for server, docs := range s.tools {
@@ -64,8 +77,8 @@ func isZero(v []float32) bool {
 
 var errNoQueryVector = errors.New("the query gives no vector")
 
-// query returns the unit vector of a query's text.
-func (sp *space) query(ctx context.Context, timeout time.Duration, text string) ([]float32, error) {
+// Query returns the unit vector of a query's text.
+func (sp *Space) Query(ctx context.Context, timeout time.Duration, text string) ([]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	v, err := sp.embedder.EmbedQuery(ctx, text)
@@ -78,7 +91,7 @@ func (sp *space) query(ctx context.Context, timeout time.Duration, text string) 
 	if now := sp.embedder.Model(); now != sp.model {
 		return nil, fmt.Errorf("embed query with %s: the embedder is %s by now", sp.model, now)
 	}
-	out, ok := unit(v)
+	out, ok := vector.Unit(v)
 	switch {
 	case isZero(v): // whose cosine with everything is 0
 		return nil, fmt.Errorf("embed query with %s: %w", sp.model, ErrUnknownWords)
@@ -86,24 +99,4 @@ func (sp *space) query(ctx context.Context, timeout time.Duration, text string) 
 		return nil, fmt.Errorf("embed query with %s: %w", sp.model, errNoQueryVector)
 	}
 	return out, nil
-}
-
-// unit returns v at length 1, unless it is zero or not finite.
-func unit(v []float32) ([]float32, bool) {
-	sum := 0.0
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	if sum == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
-		return nil, false
-	}
-	n := 1 / math.Sqrt(sum)
-	if math.Abs(n-1) < 1e-6 {
-		return v, true
-	}
-	out := make([]float32, len(v))
-	for i, x := range v {
-		out[i] = float32(float64(x) * n)
-	}
-	return out, true
 }

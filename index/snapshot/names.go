@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"cmp"
@@ -18,9 +18,8 @@ import (
 // looks like an id is none of the others, and a name that begins with one of
 // the servers means nothing elsewhere: a tool that has gone must not be
 // replaced by another server's of a confusable name.
-func (ix *Index) Resolve(name string, scope func(*tool.Tool) bool) []Hit {
-	s := ix.snapshot()
-	docs := s.resolve(name, scope)
+func (s *Snapshot) Resolve(name string, scope func(*tool.Tool) bool) []Hit {
+	docs, _ := viewer{s, scope}.resolve(name)
 	hits := make([]Hit, len(docs))
 	for i, d := range docs {
 		hits[i] = s.hit(d)
@@ -32,32 +31,27 @@ func (ix *Index) Resolve(name string, scope func(*tool.Tool) bool) []Hit {
 // the qualified name's own.
 var spellings = []string{"__", ".", ":"}
 
-// resolve finds the documents of the first level that has visible ones, in
-// order of qualified name.
-func (s *snapshot) resolve(name string, scope func(*tool.Tool) bool) []uint32 {
-	docs, _ := s.resolveLevel(name, scope)
-	return docs
-}
-
 const (
 	spelledLevel = 2
-	bareLevel    = 3 // the last of resolveLevel's levels
+	bareLevel    = 3 // the last of resolve's levels
 )
 
-func (s *snapshot) resolveLevel(name string, scope func(*tool.Tool) bool) (docs []uint32, level int) {
+// resolve finds the documents of the first level that has visible ones, in
+// order of qualified name.
+func (v viewer) resolve(name string) (docs []uint32, level int) {
 	if isID(name) {
-		return s.see(s.withID(name), scope), 0
+		return v.see(v.withID(name)), 0
 	}
 	levels := [...]func() []uint32{
-		func() []uint32 { return s.qualified(name) },
-		func() []uint32 { return s.withID(name) },
-		spelledLevel: func() []uint32 { return s.spelled(name) },
-		bareLevel:    func() []uint32 { return s.names.find(name) },
+		func() []uint32 { return v.qualified(name) },
+		func() []uint32 { return v.withID(name) },
+		spelledLevel: func() []uint32 { return v.spelled(name) },
+		bareLevel:    func() []uint32 { return v.names.find(name) },
 	}
 	for i, find := range levels {
-		docs = s.see(find(), scope)
+		docs = v.see(find())
 		if i >= spelledLevel && len(docs) > 0 {
-			docs = viewer{s, scope}.owned(docs, name, i)
+			docs = v.owned(docs, name, i)
 		}
 		if len(docs) > 0 {
 			return docs, i
@@ -73,15 +67,20 @@ func isID(name string) bool {
 
 // A viewer looks at a snapshot within a scope.
 type viewer struct {
-	*snapshot
-	scope func(*tool.Tool) bool
+	*Snapshot
+	scope func(*tool.Tool) bool // nil shows everything
+}
+
+// visible says whether the viewer sees a document.
+func (v viewer) visible(doc uint32) bool {
+	return v.scope == nil || v.scope(&v.docs[doc].Tool)
 }
 
 // owned returns those of docs that name, found on a level, may mean as it
 // begins with a server that the caller can see.
 func (v viewer) owned(docs []uint32, name string, level int) []uint32 {
 	owner := v.owner(name)
-	foreign := func(d uint32) bool { return v.docs[d].tool.Server != owner }
+	foreign := func(d uint32) bool { return v.docs[d].Tool.Server != owner }
 	switch {
 	case owner == "":
 		return docs
@@ -112,28 +111,28 @@ func (v viewer) owner(name string) string {
 // serves says whether the viewer sees a tool of server.
 func (v viewer) serves(server string) bool {
 	n, ok := slices.BinarySearch(v.servers, server)
-	return ok && slices.ContainsFunc(v.tools[n], func(d uint32) bool { return v.visible(d, v.scope) })
+	return ok && slices.ContainsFunc(v.tools[n], func(d uint32) bool { return v.visible(d) })
 }
 
 // see returns those of docs that scope lets the caller see, sorted by name.
-func (s *snapshot) see(docs []uint32, scope func(*tool.Tool) bool) []uint32 {
+func (v viewer) see(docs []uint32) []uint32 {
 	var out []uint32
 	for _, d := range docs {
-		if s.visible(d, scope) {
+		if v.visible(d) {
 			out = append(out, d)
 		}
 	}
 	slices.SortFunc(out, func(a, b uint32) int {
-		return cmp.Or(strings.Compare(s.docs[a].qualified, s.docs[b].qualified), cmp.Compare(a, b))
+		return cmp.Or(strings.Compare(v.docs[a].Qualified, v.docs[b].Qualified), cmp.Compare(a, b))
 	})
 	return slices.Compact(out)
 }
 
 // qualified finds the tools whose qualified name is name.
-func (s *snapshot) qualified(name string) []uint32 {
-	out := s.split(name, "/")
-	for _, d := range s.names.find(name) {
-		if s.docs[d].tool.Server == "" {
+func (v viewer) qualified(name string) []uint32 {
+	out := v.split(name, "/")
+	for _, d := range v.names.find(name) {
+		if v.docs[d].Tool.Server == "" {
 			out = append(out, d)
 		}
 	}
@@ -141,27 +140,27 @@ func (s *snapshot) qualified(name string) []uint32 {
 }
 
 // spelled finds the tools that name means in another spelling.
-func (s *snapshot) spelled(name string) []uint32 {
+func (v viewer) spelled(name string) []uint32 {
 	var out []uint32
 	for _, sep := range spellings {
-		out = append(out, s.split(name, sep)...)
+		out = append(out, v.split(name, sep)...)
 	}
 	return out
 }
 
 // split finds the tools whose server and name are the two sides of sep, at
 // any place where name has it.
-func (s *snapshot) split(name, sep string) []uint32 {
-	if len(name) > s.names.longestServer+len(sep)+s.names.longest {
+func (v viewer) split(name, sep string) []uint32 {
+	if len(name) > v.names.longestServer+len(sep)+v.names.longest {
 		return nil
 	}
 	var out []uint32
-	for i := 1; i < len(name) && i <= s.names.longestServer; i++ {
+	for i := 1; i < len(name) && i <= v.names.longestServer; i++ {
 		if !strings.HasPrefix(name[i:], sep) {
 			continue
 		}
-		for _, d := range s.names.find(name[i+len(sep):]) {
-			if s.docs[d].tool.Server == name[:i] {
+		for _, d := range v.names.find(name[i+len(sep):]) {
+			if v.docs[d].Tool.Server == name[:i] {
 				out = append(out, d)
 			}
 		}
@@ -169,10 +168,10 @@ func (s *snapshot) split(name, sep string) []uint32 {
 	return out
 }
 
-func (s *snapshot) withID(id string) []uint32 {
+func (v viewer) withID(id string) []uint32 {
 	var out []uint32
-	d, _ := s.find(id)
-	for ; int(d) < len(s.docs) && s.docs[d].id == id; d++ {
+	d, _ := v.find(id)
+	for ; int(d) < len(v.docs) && v.docs[d].ID == id; d++ {
 		out = append(out, d)
 	}
 	return out
@@ -188,17 +187,17 @@ type naming struct {
 // in any spelling, or has among its words a qualified name, or a bare one of
 // several parts. Single words do not count within a sentence: they are far
 // more often plain English than names.
-func (s *snapshot) namesIn(text string, scope func(*tool.Tool) bool) naming {
+func (v viewer) namesIn(text string) naming {
 	var n naming
 	text = analysis.Bound(text, analysis.MaxBytes)
-	if docs, level := s.resolveLevel(text, scope); len(docs) > 0 {
+	if docs, level := v.resolve(text); len(docs) > 0 {
 		return naming{docs: docs, qualified: level != bareLevel}
 	}
 	for _, word := range strings.FieldsFunc(text, delimits) {
-		s.named(strings.TrimFunc(word, edge), scope, &n)
+		v.named(strings.TrimFunc(word, edge), &n)
 		if parts := strings.FieldsFunc(word, unspaced); len(parts) > 0 && len(parts[0]) < len(word) {
 			for _, part := range parts {
-				s.named(strings.TrimFunc(part, edge), scope, &n)
+				v.named(strings.TrimFunc(part, edge), &n)
 			}
 		}
 	}
@@ -207,15 +206,15 @@ func (s *snapshot) namesIn(text string, scope func(*tool.Tool) bool) naming {
 	return n
 }
 
-func (s *snapshot) named(word string, scope func(*tool.Tool) bool, n *naming) {
-	docs := append(s.split(word, "/"), s.spelled(word)...)
-	if docs = s.see(docs, scope); len(docs) > 0 {
+func (v viewer) named(word string, n *naming) {
+	docs := append(v.split(word, "/"), v.spelled(word)...)
+	if docs = v.see(docs); len(docs) > 0 {
 		n.docs = append(n.docs, docs...)
 		n.qualified = true
 		return
 	}
 	if compound(word) {
-		n.docs = append(n.docs, s.see(s.names.find(word), scope)...)
+		n.docs = append(n.docs, v.see(v.names.find(word))...)
 	}
 }
 
@@ -254,17 +253,16 @@ const (
 
 // Suggest returns up to n tools whose names are nearest to name among those
 // that scope allows.
-func (ix *Index) Suggest(name string, scope func(*tool.Tool) bool, n int) []Hit {
-	s := ix.snapshot()
+func (s *Snapshot) Suggest(name string, scope func(*tool.Tool) bool, n int) []Hit {
 	g := newGuess(name)
 	var top rank.Top
 	top.Reset(n)
 	order := s.byName()
 	for place, d := range order {
-		if !s.visible(d, scope) {
+		if !(viewer{s, scope}).visible(d) {
 			continue
 		}
-		t := &s.docs[d].tool
+		t := &s.docs[d].Tool
 		if like := g.likeness(t); like > 0 {
 			top.Offer(rank.Hit{Doc: uint32(place), Score: like})
 		}
@@ -393,12 +391,12 @@ type nameTable struct {
 	longest, longestServer int // in bytes
 }
 
-func newNameTable(docs []*document) *nameTable {
+func newNameTable(docs []*Document) *nameTable {
 	t := &nameTable{docs: make(map[string][]uint32, len(docs))}
 	for i, d := range docs {
-		t.docs[d.tool.Name] = append(t.docs[d.tool.Name], uint32(i))
-		t.longest = max(t.longest, len(d.tool.Name))
-		t.longestServer = max(t.longestServer, len(d.tool.Server))
+		t.docs[d.Tool.Name] = append(t.docs[d.Tool.Name], uint32(i))
+		t.longest = max(t.longest, len(d.Tool.Name))
+		t.longestServer = max(t.longestServer, len(d.Tool.Server))
 	}
 	return t
 }

@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"hash/fnv"
@@ -25,23 +25,20 @@ const (
 // fieldNames are the fields as Params, explanations and dumps name them.
 var fieldNames = [fieldCount]string{"name", "title", "description", "server", "params", "param_text", "phrases"}
 
-// A document is one tool as a snapshot holds it. It is immutable and shared
+// A Document is one tool as a snapshot holds it. It is immutable and shared
 // between the snapshots that hold it.
-type document struct {
-	tool      tool.Tool // without Raw; FirstSeen set
-	id        string    // 12 hex digits
-	qualified string
-	embedded  [tool.Forms][32]byte
-	analysed
-}
+type Document struct {
+	Tool      tool.Tool // without Raw; FirstSeen set
+	ID        string    // 12 hex digits
+	Qualified string
+	Embedded  [tool.Forms][32]byte // hashes of what is embedded of it
 
-// analysed is what a tool's analysis came to: all that has to be stored of
-// it, under analysisVersion.
-type analysed struct {
-	terms    bm25.Doc
-	twin     uint64 // equal for tools of the same normalised text
-	category string // effective; set once its server's tools are known
-	inputs   string // names of the top-level parameters, joined by spaces
+	// What the tool's analysis came to: all that has to be stored of it, under
+	// AnalysisVersion.
+	Terms    bm25.Doc
+	Twin     uint64 // equal for tools of the same normalised text
+	Category string // effective; set once its server's tools are known
+	Inputs   string // names of the top-level parameters, joined by spaces
 }
 
 // texts are the fields' texts of a tool with these parameters.
@@ -59,8 +56,8 @@ func texts(t *tool.Tool, p tool.Parameters) [fieldCount]string {
 
 var analyzers = sync.Pool{New: func() any { return new(analysis.Analyzer) }}
 
-// newDocument analyses a tool; its terms are numbered by lex.
-func newDocument(t tool.Tool, lex *bm25.Lexicon) *document {
+// NewDocument analyses a tool; its terms are numbered by lex.
+func NewDocument(t tool.Tool, lex *bm25.Lexicon) *Document {
 	p := tool.ParametersOf(t.Raw)
 	fields := texts(&t, p)
 	an := analyzers.Get().(*analysis.Analyzer)
@@ -71,9 +68,11 @@ func newDocument(t tool.Tool, lex *bm25.Lexicon) *document {
 			c.Add(lex.Add(tok.Text), f, tok.Extra)
 		}
 	}
-	a := analysed{terms: c.Doc(), twin: twinHash(&fields), category: t.Category, inputs: tool.Inputs(t.Raw)}
-	d := &document{tool: t, id: t.ID(), qualified: t.QualifiedName(), embedded: tool.EmbeddedHashes(&t, p), analysed: a}
-	d.tool.Raw = nil
+	d := &Document{
+		Tool: t, ID: t.ID(), Qualified: t.QualifiedName(), Embedded: tool.EmbeddedHashes(&t, p),
+		Terms: c.Doc(), Twin: twinHash(&fields), Category: t.Category, Inputs: tool.Inputs(t.Raw),
+	}
+	d.Tool.Raw = nil
 	return d
 }
 
@@ -94,6 +93,17 @@ func twinHash(fields *[fieldCount]string) uint64 {
 	return h.Sum64()
 }
 
-// analysisVersion changes when the analysis of any tool comes to something
+// AnalysisVersion changes when the analysis of any tool comes to something
 // else, so that what is stored under another version is made anew.
-const analysisVersion = analysis.Version<<8 | categoriesVersion
+const AnalysisVersion = analysis.Version<<8 | categoriesVersion
+
+// Renumbered is the document with other numbers for its terms, in the same
+// order.
+func (d *Document) Renumbered(number []uint32) *Document {
+	c := *d
+	c.Terms.Terms = make([]uint32, len(d.Terms.Terms))
+	for i, id := range d.Terms.Terms {
+		c.Terms.Terms[i] = number[id]
+	}
+	return &c
+}

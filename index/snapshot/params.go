@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"fmt"
@@ -68,8 +68,8 @@ func DefaultParams() Params {
 	}
 }
 
-// check reports the first parameter that no score could be computed with.
-func (p *Params) check() error {
+// Check reports the first parameter that no score could be computed with.
+func (p *Params) Check() error {
 	if !(p.K1 >= 0) {
 		return fmt.Errorf("ranking parameters: k1 %v is negative", p.K1)
 	}

@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 
 // Explain accounts for the score of the tool id under q, also when q's filter
 // or limit drops it, and says why it is dropped.
-func (ix *Index) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
+func (s *Snapshot) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
 	q.Explain = true
-	run, err := ix.begin(ctx, &q)
+	run, err := s.begin(ctx, &q)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -108,7 +108,7 @@ func (r *search) rankOf(doc uint32, score float64) int {
 // dropped says why a document is not among the rows.
 func (r *search) dropped(doc uint32, e *Explanation, rows []Hit) []string {
 	for _, h := range rows {
-		if h.ID == r.s.docs[doc].id {
+		if h.ID == r.s.docs[doc].ID {
 			return nil
 		}
 	}
@@ -132,7 +132,7 @@ func (r *search) dropped(doc uint32, e *Explanation, rows []Hit) []string {
 }
 
 // failing says which parts of a filter a document does not pass.
-func (s *snapshot) failing(f *Filter, doc uint32) []string {
+func (s *Snapshot) failing(f *Filter, doc uint32) []string {
 	alone := []struct {
 		name   string
 		filter Filter

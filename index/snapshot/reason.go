@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"cmp"
@@ -57,7 +57,7 @@ func newReference(r *search, doc uint32) *reference {
 	ref.weight = r.s.lexical.Explain(doc, &r.lexical)
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
-	t := &r.s.docs[doc].tool
+	t := &r.s.docs[doc].Tool
 	for _, tok := range an.Tokens(t.Name + " " + t.Title + " " + t.Description) {
 		word := strings.ToLower(tok.Source)
 		if _, known := ref.surface[tok.Text]; !known && worthNaming(word) {
@@ -79,12 +79,12 @@ func worthNaming(word string) bool {
 // where nothing else is.
 func (ref *reference) reason(doc uint32) string {
 	x, y := ref.s.docs[ref.doc], ref.s.docs[doc]
-	if x.twin == y.twin {
+	if x.Twin == y.Twin {
 		return "same text"
 	}
 	why := ref.shared(doc, ref.boilerplate)
-	if x.category == y.category && x.category != otherCategory {
-		why = append(why, "category "+x.category)
+	if x.Category == y.Category && x.Category != otherCategory {
+		why = append(why, "category "+x.Category)
 	}
 	if len(why) == 0 {
 		why = ref.shared(doc, func(uint32, membership) bool { return false })
@@ -112,7 +112,7 @@ func (ref *reference) shared(other uint32, skip func(other uint32, m membership)
 func (ref *reference) inputs(other uint32, skip func(uint32, membership) bool) []string {
 	all, n := ref.s.inputs(), len(ref.s.docs)
 	var out []string
-	for name := range strings.FieldsSeq(ref.s.docs[ref.doc].inputs) {
+	for name := range strings.FieldsSeq(ref.s.docs[ref.doc].Inputs) {
 		if hasInput(ref.s.docs[other], name) && !usual(all[name], n) && !paging[spelling.Replace(strings.ToLower(name))] &&
 			!skip(other, membership{input: name}) {
 			out = append(out, name)
@@ -206,16 +206,16 @@ func (ref *reference) commonAt(server uint32, m membership) bool {
 	return common
 }
 
-func (d *document) has(m membership) bool {
+func (d *Document) has(m membership) bool {
 	if m.input != "" {
 		return hasInput(d, m.input)
 	}
-	_, ok := slices.BinarySearch(d.terms.Terms, m.term)
+	_, ok := slices.BinarySearch(d.Terms.Terms, m.term)
 	return ok
 }
 
-func hasInput(d *document, name string) bool {
-	for in := range strings.FieldsSeq(d.inputs) {
+func hasInput(d *Document, name string) bool {
+	for in := range strings.FieldsSeq(d.Inputs) {
 		if in == name {
 			return true
 		}
@@ -223,10 +223,10 @@ func hasInput(d *document, name string) bool {
 	return false
 }
 
-func countInputs(docs []*document) map[string]int {
+func countInputs(docs []*Document) map[string]int {
 	n := map[string]int{}
 	for _, d := range docs {
-		for name := range strings.FieldsSeq(d.inputs) {
+		for name := range strings.FieldsSeq(d.Inputs) {
 			n[name]++
 		}
 	}

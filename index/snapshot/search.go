@@ -1,4 +1,4 @@
-package index
+package snapshot
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/bits-and-blooms/bitset"
 
@@ -27,24 +26,11 @@ var (
 	ErrUnknownWords = errors.New("the model knows no word of the query")
 )
 
-const (
-	defaultLimit        = 10
-	defaultQueryTimeout = 2 * time.Second
-)
-
-// Search ranks the allowed tools against a query.
-func (ix *Index) Search(ctx context.Context, q Query) (*Results, error) {
-	run, err := ix.begin(ctx, &q)
-	if err != nil {
-		return nil, err
-	}
-	defer run.end()
-	return run.results(), nil
-}
+const defaultLimit = 10
 
 // A search is one query's run over one snapshot.
 type search struct {
-	s       *snapshot
+	s       *Snapshot
 	q       *Query
 	limit   int
 	allowed *bitset.BitSet // nil allows all
@@ -54,7 +40,7 @@ type search struct {
 	reason  string // why it is not the mode or model asked for
 	unknown bool   // no model knows a word of the query
 	lexical bm25.Query
-	space   *space // nil in keyword mode
+	space   *Space // nil in keyword mode
 	fusion  Fusion // of the space
 	weights rank.Weights
 	named   naming
@@ -85,13 +71,19 @@ func (c *scratch) reset(docs, servers int) {
 	c.candidates = c.candidates[:0]
 }
 
+// Search ranks the allowed tools against a query.
+func (s *Snapshot) Search(ctx context.Context, q Query) (*Results, error) {
+	run, err := s.begin(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	defer run.end()
+	return run.results(), nil
+}
+
 // begin does everything of a search up to and including the scores. The
 // caller must end it.
-func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
-	if q.Mode != Keyword {
-		ix.embeddings.learn(ctx, q.Text)
-	}
-	s := ix.snapshot()
+func (s *Snapshot) begin(ctx context.Context, q *Query) (*search, error) {
 	run := &search{s: s, q: q, limit: cmp.Or(q.Limit, defaultLimit), mode: cmp.Or(q.Mode, Hybrid)}
 	if err := run.check(); err != nil {
 		return nil, err
@@ -105,14 +97,14 @@ func (ix *Index) begin(ctx context.Context, q *Query) (*search, error) {
 	run.scratch = scratches.Get().(*scratch)
 	run.reset(len(s.docs), len(s.servers))
 	if run.mode != Keyword {
-		if err := run.embed(ctx, ix, text); err != nil {
+		if err := run.embed(ctx, text); err != nil {
 			run.end()
 			return nil, err
 		}
 	}
 	run.analyse(text)
 	if s.params.ExactNames {
-		run.named = s.namesIn(text, q.Filter.Scope)
+		run.named = viewer{s, q.Filter.Scope}.namesIn(text)
 	}
 	run.score()
 	return run, nil
@@ -139,10 +131,10 @@ func (r *search) check() error {
 // embed finds a space that answers and the query's vector in it. Without one
 // a hybrid search goes on as a keyword search; a search by meaning is an
 // error.
-func (r *search) embed(ctx context.Context, ix *Index, text string) error {
+func (r *search) embed(ctx context.Context, text string) error {
 	var failed []error
 	for _, sp := range r.s.spaces {
-		vec, err := sp.query(ctx, ix.options.queryTimeout(), text)
+		vec, err := sp.Query(ctx, r.s.queryTimeout, text)
 		if err == nil {
 			r.use(sp, vector.Encode(vec))
 			r.reason = reasons(failed)
@@ -153,7 +145,7 @@ func (r *search) embed(ctx context.Context, ix *Index, text string) error {
 		}
 		failed = append(failed, err)
 	}
-	reason := cmp.Or(reasons(failed), r.s.waiting, ix.options.WordsOnly, "no embedder is ready")
+	reason := cmp.Or(reasons(failed), r.s.waiting, r.s.wordsOnly, "no embedder is ready")
 	r.unknown = len(failed) > 0 && !slices.ContainsFunc(failed, func(err error) bool { return !errors.Is(err, ErrUnknownWords) })
 	switch {
 	case r.mode != Semantic:
@@ -174,7 +166,7 @@ func reasons(failed []error) string {
 }
 
 // use makes sp answer a query of that vector.
-func (r *search) use(sp *space, query vector.Code) {
+func (r *search) use(sp *Space, query vector.Code) {
 	r.space = sp
 	r.query.Set(query)
 	r.fusion, _ = longestPrefix(r.s.params.Fusion, sp.model)
