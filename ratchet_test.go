@@ -29,8 +29,7 @@ var (
 		"index": "snapshots, spaces and the catalog in one package",
 	}
 	tooManyGuarded = names{
-		"gateway/upstream/mcp.server.mu": "a server's whole life",
-		"index.Index.mu":                 "the catalog",
+		"index.Index.mu": "the catalog",
 	}
 	sleeping = names{
 		"cmd/tooldex/main_test.go":             "looks until a child listens",

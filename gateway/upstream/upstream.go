@@ -14,26 +14,29 @@ type State string
 
 // The states of a server.
 const (
-	Idle       State = "idle"
-	Connecting State = "connecting"
-	Ready      State = "ready"
-	Backoff    State = "backoff"
-	Disabled   State = "disabled"
+	Idle       State = "idle"        // not connected, as nobody needs it
+	Connecting State = "connecting"  // or starting, and listing its tools
+	Ready      State = "ready"       // calls go out at once
+	Backoff    State = "backoff"     // the last attempt failed; the next is at NextTry
+	NeedsLogin State = "needs login" // it refuses our credentials, or wants some
+	Disabled   State = "disabled"    // by the configuration
 )
 
 // A Status describes one server for people and machines.
 type Status struct {
 	Name      string    `json:"name"`
 	State     State     `json:"state"`
-	Transport string    `json:"transport"` // "stdio", "http", "sse"
+	Since     time.Time `json:"since"`         // when the state began
+	Why       string    `json:"why,omitempty"` // what brought it into the state
+	Transport string    `json:"transport"`     // "stdio", "http", "sse"
 	Protocol  string    `json:"protocol,omitempty"`
 	Server    string    `json:"server,omitempty"` // name and version the server gives
-	Tools     int       `json:"tools"`
-	Listed    time.Time `json:"listed,omitzero"`
-	Restarts  int       `json:"restarts"`
-	Error     string    `json:"error,omitempty"` // last failure, cleared by success
-	RetryAt   time.Time `json:"retryAt,omitzero"`
-	InFlight  int       `json:"inFlight"`
+	Tools     int       `json:"tools"`            // of the last listing
+	Listed    time.Time `json:"listed,omitzero"`  // when that was; zero when there was none, as far as is known
+	Restarts  int       `json:"restarts"`         // connections lost
+	Error     string    `json:"error,omitempty"`  // last failure, cleared by success
+	NextTry   time.Time `json:"next_try,omitzero"`
+	InFlight  int       `json:"in_flight"` // calls under way
 	Warnings  []string  `json:"warnings,omitempty"`
 }
 

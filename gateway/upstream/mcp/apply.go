@@ -101,10 +101,7 @@ func (s *Set) retire(srv *server) {
 // retireTime, and lets none begin after that. Calls that only wait for a
 // server which is not connected wait no longer.
 func (s *server) awaitCalls(ctx context.Context) {
-	s.mu.Lock()
-	connected := s.conn != nil
-	s.mu.Unlock()
-	if !connected {
+	if s.life.at().conn == nil {
 		return
 	}
 	within, cancel := context.WithTimeout(ctx, retireTime)

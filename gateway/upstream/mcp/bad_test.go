@@ -96,6 +96,33 @@ func TestSpecsThatCannotWork(t *testing.T) {
 	wantError(t, err, `server "a": configured twice`, `server "b": neither command nor url`)
 }
 
+// A server that wants other credentials has not run anything, and says so in
+// its state.
+func TestServersThatWantALogin(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, "who are you?")
+	}))
+	t.Cleanup(srv.Close)
+	for want, headers := range map[string]map[string]string{
+		"it wants a login: give its token under headers": nil,
+		"check its token": {"Authorization": "Bearer of-old-times"},
+	} {
+		s := start(t, Options{}, Spec{Name: "web", URL: srv.URL, Headers: headers})
+		_, err := s.Refresh(within(t, hangTime), "web")
+		wantError(t, err, "refresh web: credentials refused: HTTP 401 Unauthorized: who are you?: "+want)
+		res, err := s.Call(within(t, 100*time.Millisecond), upstream.Request{Server: "web", Tool: "x"})
+		if !errors.Is(err, upstream.ErrUnauthorized) || res.Sent {
+			t.Errorf("got %v, sent %v, want ErrUnauthorized, false", err, res.Sent)
+		}
+		next(t, waitFor(t, func() bool {
+			st := s.Status()[0]
+			return st.State == upstream.NeedsLogin && st.Why == st.Error && !st.Since.IsZero() && !st.NextTry.IsZero()
+		}), "state")
+	}
+}
+
 func TestServersThatDoNotStart(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, kind, body string) Spec {
@@ -132,7 +159,6 @@ func TestServersThatDoNotStart(t *testing.T) {
 		{"exits on both", stdioSpec(t, &rawServer{Discover: "exit", Version: "bad"}), []string{"unsupported protocol version"}},
 		{"speaks no version", stdioSpec(t, &rawServer{Version: "1999-01-01"}), []string{`unsupported protocol version: "1999-01-01"`}},
 		{"nobody listens", Spec{URL: closed.URL}, []string{"connection refused"}},
-		{"unauthorized", answer(401, "text/plain", "who are you?"), []string{"HTTP 401 Unauthorized: who are you?: check the headers"}},
 		{"a web page", answer(200, "text/html", "<html>hello"), []string{"the answer is not of MCP (text/html): <html>hello"}},
 		{"not found", answer(404, "text/plain", "nothing here"), []string{"HTTP 404 Not Found: nothing here", "as legacy SSE"}},
 		{"never answers HTTP", Spec{URL: silent.URL}, []string{"no answer within 2s"}},

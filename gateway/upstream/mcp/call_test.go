@@ -395,7 +395,7 @@ func TestCredentialsRefusedDuringCall(t *testing.T) {
 	s := start(t, Options{}, sp)
 	for _, status := range []string{"401", "403"} {
 		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "http-" + status, Retries: 3})
-		wantError(t, err, "credentials refused: HTTP "+status, "check the headers configured for it")
+		wantError(t, err, "credentials refused: HTTP "+status, "it wants a login")
 		if !errors.Is(err, upstream.ErrUnauthorized) || res.Sent {
 			t.Errorf("got %v, sent %v", err, res.Sent)
 		}

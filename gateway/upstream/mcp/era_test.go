@@ -284,8 +284,8 @@ func TestDiscoverTurnedAway(t *testing.T) {
 		answer func(http.ResponseWriter, *http.Request)
 		want   string
 	}{
-		"unauthorized":      {status(401, "who?"), "HTTP 401 Unauthorized: who?: check"},
-		"forbidden":         {status(403, ""), "HTTP 403 Forbidden: check"},
+		"unauthorized":      {status(401, "who?"), "HTTP 401 Unauthorized: who?: it wants a login"},
+		"forbidden":         {status(403, ""), "HTTP 403 Forbidden: it wants a login"},
 		"no common version": {status(400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2027-01-01"]}}}`), "no common protocol version: the server speaks 2027-01-01, tooldex 2024-11-05"},
 		"none in the result": {status(200, `{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2027-01-01"],"capabilities":{}}}`),
 			"no common protocol version: the server speaks 2027-01-01"},

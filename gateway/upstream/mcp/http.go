@@ -325,7 +325,7 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 			x.notRun(resp.StatusCode)
 			err := fmt.Errorf("HTTP %s", resp.Status)
 			if turnedAway(resp.StatusCode) {
-				err = fmt.Errorf("%w: %w: check the headers configured for it", upstream.ErrUnauthorized, err)
+				err = l.unauthorized(resp.Status)
 			}
 			x.sink.Fail(err)
 		}
@@ -376,7 +376,7 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err err
 	}
 	switch {
 	case turnedAway(resp.StatusCode):
-		err = fmt.Errorf("%w: HTTP %s%s: check the headers configured for it", upstream.ErrUnauthorized, resp.Status, excerpt(data))
+		err = l.unauthorized(resp.Status + excerpt(data))
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		err = fmt.Errorf("HTTP %s to %s: use that as url if you trust it", resp.Status, resp.Header.Get("Location"))
 	case resp.StatusCode >= 400:
@@ -405,6 +405,16 @@ func (x *exchange) notRun(status int) {
 	if x.sink != nil && (turnedAway(status) || status == http.StatusTooManyRequests) {
 		x.sink.Refused.Store(true)
 	}
+}
+
+// unauthorized is the error of an answer that asks for other credentials than
+// those configured, or for some.
+func (l *httpLink) unauthorized(answer string) error {
+	advice := "it wants a login: give its token under headers"
+	if len(l.spec.Headers) > 0 || l.origin.User != nil || l.origin.RawQuery != "" {
+		advice = "check its token"
+	}
+	return fmt.Errorf("%w: HTTP %s: %s", upstream.ErrUnauthorized, answer, advice)
 }
 
 // turnedAway reports a status that asks for other credentials.

@@ -57,9 +57,7 @@ func TestRoomForLargeResults(t *testing.T) {
 
 // held reports whether an answer of the server waits for room.
 func held(s *server) bool {
-	s.mu.Lock()
-	c := s.conn
-	s.mu.Unlock()
+	c := s.life.at().conn
 	return c.tap.Holding() > 0
 }
 
