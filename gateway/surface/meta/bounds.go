@@ -16,10 +16,6 @@ const (
 	maxHomes   = 10  // near-duplicates named beside a tool
 
 	maxSchemaBytes = 512 << 10 // bytes of all schemas in the rows of a reply
-
-	maxValues   = 1000 // of one filter
-	maxValue    = 256  // bytes of a filter value
-	maxToolName = 4096 // bytes of a tool_name
 )
 
 // fit leaves out what makes d larger than words.MaxDescribed, the least needed

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/surface/args"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 )
@@ -50,16 +51,16 @@ type toolMetrics struct {
 const similarInDescription = 5
 
 func (s *Surface) describeTool(ctx context.Context, c surface.Call) (*surface.Answer, error) {
-	a := readArgs(c, "tool_name", "include_examples", "include_metrics", "include_similar")
-	r := gateway.DescribeRequest{Name: a.toolName()}
-	examples := a.flag("include_examples", true)
-	metrics := a.flag("include_metrics", false)
+	a := args.Read(c.Tool, c.Arguments, "tool_name", "include_examples", "include_metrics", "include_similar")
+	r := gateway.DescribeRequest{Name: a.ToolName(nameHint)}
+	examples := a.Flag("include_examples", true)
+	metrics := a.Flag("include_metrics", false)
 	setting, off := s.opts.Off[SimilarTool]
-	similar := a.flag("include_similar", false)
+	similar := a.Flag("include_similar", false)
 	if similar && !off {
 		r.Similar = similarInDescription
 	}
-	if err := a.failure(); err != nil {
+	if err := a.Failure(); err != nil {
 		return nil, err
 	}
 	d, err := s.g.Describe(ctx, c.View, r)
@@ -131,9 +132,9 @@ type similarRow struct {
 }
 
 func (s *Surface) similarTools(ctx context.Context, c surface.Call) (*surface.Answer, error) {
-	a := readArgs(c, "tool_name", "limit")
-	r := gateway.SimilarRequest{Name: a.toolName(), Limit: a.integer("limit", span{1, 20, gateway.DefaultSimilar})}
-	if err := a.failure(); err != nil {
+	a := args.Read(c.Tool, c.Arguments, "tool_name", "limit")
+	r := gateway.SimilarRequest{Name: a.ToolName(nameHint), Limit: a.Integer("limit", 1, 20, gateway.DefaultSimilar)}
+	if err := a.Failure(); err != nil {
 		return nil, err
 	}
 	res, err := s.g.Similar(ctx, c.View, r)

@@ -4,24 +4,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/surface/args"
 	"github.com/tooldex/tooldex/gateway/words"
 )
 
 func (s *Surface) executeTool(ctx context.Context, c surface.Call) (*surface.Answer, error) {
-	a := readArgs(c, "tool_name", "arguments", "options")
-	r := gateway.ExecuteRequest{Name: a.toolName(), Arguments: a.toolArguments(), Client: c.Client}
-	options := a.nested("options", "timeout_ms", "include_metadata")
+	a := args.Read(c.Tool, c.Arguments, "tool_name", "arguments", "options")
+	r := gateway.ExecuteRequest{Name: a.ToolName(nameHint), Arguments: a.ToolArguments(true), Client: c.Client}
+	options := a.Nested("options", "timeout_ms", "include_metadata")
 	_, most := s.g.Timeouts()
-	r.Timeout = time.Duration(options.integer("timeout_ms", span{1, int(most.Milliseconds()), 0})) * time.Millisecond
-	untouched := !options.flag("include_metadata", true)
-	if err := a.failure(); err != nil {
+	r.Timeout = time.Duration(options.Integer("timeout_ms", 1, int(most.Milliseconds()), 0)) * time.Millisecond
+	untouched := !options.Flag("include_metadata", true)
+	if err := a.Failure(); err != nil {
 		return nil, misplaced(err)
 	}
 	x, err := s.g.Execute(ctx, c.View, r)
@@ -37,36 +37,14 @@ func (s *Surface) executeTool(ctx context.Context, c surface.Call) (*surface.Ans
 	return answer, nil
 }
 
-// toolArguments reads the key "arguments": an object, or a string that parses
-// to one, as models send.
-func (a *args) toolArguments() json.RawMessage {
-	const hint = "give arguments as an object by the tool's input schema, {} when it takes none"
-	raw, ok := a.values["arguments"]
-	if !ok || rawjson.Kind(raw) == "null" {
-		a.fail("arguments is missing", hint)
-		return nil
-	}
-	switch rawjson.Kind(raw) {
-	case "object":
-		return raw
-	case "string":
-		var s string
-		if json.Unmarshal(raw, &s) == nil && json.Valid([]byte(s)) && rawjson.Kind([]byte(s)) == "object" {
-			return json.RawMessage(s)
-		}
-	}
-	a.fail(fmt.Sprintf("arguments: expected an object, got %s %s", rawjson.Kind(raw), words.Value(raw)), hint)
-	return nil
-}
-
 // misplaced adds to an error about an unknown key that a tool's own arguments
 // belong one level down.
 func misplaced(err error) error {
-	e, ok := err.(*callError)
-	if !ok || !strings.Contains(e.msg, "unknown argument") {
+	e, ok := err.(*args.Error)
+	if !ok || !strings.Contains(e.Problem, "unknown argument") {
 		return err
 	}
-	return &callError{msg: e.msg, hint: e.hint + `; the tool's own arguments go inside "arguments"`}
+	return &args.Error{Problem: e.Problem, Hint: e.Hint + `; the tool's own arguments go inside "arguments"`}
 }
 
 type executionMetadata struct {

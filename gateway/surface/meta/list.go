@@ -6,6 +6,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/surface/args"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 )
@@ -26,20 +27,20 @@ type pagination struct {
 }
 
 func (s *Surface) listTools(ctx context.Context, c surface.Call) (*surface.Answer, error) {
-	a := readArgs(c, "page", "page_size", "sort_by", "sort_order", "filters", "include_schemas")
+	a := args.Read(c.Tool, c.Arguments, "page", "page_size", "sort_by", "sort_order", "filters", "include_schemas")
 	r := gateway.ListRequest{
-		Page:       a.integer("page", span{1, math.MaxInt32, 1}),
-		Size:       a.integer("page_size", span{1, 100, gateway.DefaultPageSize}),
-		Sort:       index.SortKey(a.oneOf("sort_by", "name", "created_at", "execution_count", "success_rate", "category")),
-		Descending: a.oneOf("sort_order", "asc", "desc") == "desc",
-		Schemas:    a.flag("include_schemas", false),
+		Page:       a.Integer("page", 1, math.MaxInt32, 1),
+		Size:       a.Integer("page_size", 1, 100, gateway.DefaultPageSize),
+		Sort:       index.SortKey(a.OneOf("sort_by", "name", "created_at", "execution_count", "success_rate", "category")),
+		Descending: a.OneOf("sort_order", "asc", "desc") == "desc",
+		Schemas:    a.Flag("include_schemas", false),
 	}
 	r.Metrics = r.Sort == index.ByExecutionCount || r.Sort == index.BySuccessRate
 	var minScore *float64
 	if r.Filter, minScore = readFilters(a); minScore != nil {
-		a.fail("filters.min_score does not apply: a list has no scores", "drop it, or use search_tools with a query")
+		a.Fail("filters.min_score does not apply: a list has no scores", "drop it, or use search_tools with a query")
 	}
-	if err := a.failure(); err != nil {
+	if err := a.Failure(); err != nil {
 		return nil, err
 	}
 	res, err := s.g.List(ctx, c.View, r)
@@ -78,10 +79,10 @@ type count struct {
 }
 
 func (s *Surface) toolCategories(ctx context.Context, c surface.Call) (*surface.Answer, error) {
-	a := readArgs(c, "include_tags", "include_servers")
-	withTags := a.flag("include_tags", true)
-	withServers := a.flag("include_servers", false)
-	if err := a.failure(); err != nil {
+	a := args.Read(c.Tool, c.Arguments, "include_tags", "include_servers")
+	withTags := a.Flag("include_tags", true)
+	withServers := a.Flag("include_servers", false)
+	if err := a.Failure(); err != nil {
 		return nil, err
 	}
 	res, err := s.g.Categories(ctx, c.View, gateway.CategoriesRequest{})

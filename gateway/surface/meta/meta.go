@@ -13,6 +13,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/surface/args"
 	"github.com/tooldex/tooldex/gateway/words"
 )
 
@@ -21,6 +22,9 @@ const (
 	CategoriesTool = "get_tool_categories"
 	SimilarTool    = "get_similar_tools"
 )
+
+// nameHint says how to name a tool.
+const nameHint = `give a tool as search_tools names it, "server/tool" or its id`
 
 // vocabulary is how this surface calls what there is to do.
 var vocabulary = gateway.Vocabulary{
@@ -70,7 +74,7 @@ func (s *Surface) Answer(ctx context.Context, c surface.Call) *surface.Answer {
 	answer, err := s.answer(ctx, c)
 	if err != nil {
 		e := s.told(c.Tool, err)
-		return surface.ErrorAnswer(e.msg, e.hint)
+		return surface.ErrorAnswer(e.Problem, e.Hint)
 	}
 	return answer
 }
@@ -79,13 +83,13 @@ func (s *Surface) answer(ctx context.Context, c surface.Call) (*surface.Answer, 
 	run, ok := s.handlers[c.Tool]
 	if !ok {
 		names := metaToolNames()
-		return nil, &callError{
-			msg:  fmt.Sprintf("unknown meta-tool %q%s", words.Excerpt(c.Tool), words.DidYouMean(c.Tool, names)),
-			hint: "the meta-tools are " + words.Join(names),
+		return nil, &args.Error{
+			Problem: fmt.Sprintf("unknown meta-tool %q%s", words.Excerpt(c.Tool), words.DidYouMean(c.Tool, names)),
+			Hint:    "the meta-tools are " + words.Join(names),
 		}
 	}
 	if setting, off := s.opts.Off[c.Tool]; off {
-		return nil, &callError{msg: c.Tool + ": " + TurnedOff(setting), hint: "use search_tools or list_tools"}
+		return nil, &args.Error{Problem: c.Tool + ": " + TurnedOff(setting), Hint: "use search_tools or list_tools"}
 	}
 	return run(ctx, c)
 }
@@ -93,16 +97,10 @@ func (s *Surface) answer(ctx context.Context, c surface.Call) (*surface.Answer, 
 // TurnedOff says why a meta-tool does not answer.
 func TurnedOff(setting string) string { return "the operator turned it off (" + setting + ")" }
 
-// A callError is a failure in the words of this surface: what is wrong with
-// which thing, and what to do next.
-type callError struct{ msg, hint string }
-
-func (e *callError) Error() string { return e.msg }
-
 // told is err as callers are told it. Failures that are none of the caller's
 // are logged too.
-func (s *Surface) told(tool string, err error) *callError {
-	var said *callError
+func (s *Surface) told(tool string, err error) *args.Error {
+	var said *args.Error
 	if errors.As(err, &said) {
 		return said
 	}
@@ -112,11 +110,11 @@ func (s *Surface) told(tool string, err error) *callError {
 		if failure.Tool != "" {
 			at = tool + " "
 		}
-		return &callError{msg: at + failure.Error(), hint: failure.Next.In(vocabulary)}
+		return &args.Error{Problem: at + failure.Error(), Hint: failure.Next.In(vocabulary)}
 	}
 	s.opts.Logger.Error("meta-tool failed", "meta_tool", tool, "error", err)
-	return &callError{
-		msg:  tool + ": " + strings.TrimPrefix(err.Error(), tool+": "),
-		hint: "this is a failure of the gateway; \"tooldex doctor\" looks for its cause",
+	return &args.Error{
+		Problem: tool + ": " + strings.TrimPrefix(err.Error(), tool+": "),
+		Hint:    "this is a failure of the gateway; \"tooldex doctor\" looks for its cause",
 	}
 }

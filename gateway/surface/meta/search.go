@@ -9,6 +9,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/surface/args"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 )
@@ -52,13 +53,13 @@ type searchMetadata struct {
 }
 
 func (s *Surface) searchTools(ctx context.Context, c surface.Call) (*surface.Answer, error) {
-	a := readArgs(c, "query", "filters", "limit", "include_schemas", "search_type")
-	r := gateway.SearchRequest{Text: strings.TrimSpace(a.text("query")), Metrics: s.opts.Metrics}
+	a := args.Read(c.Tool, c.Arguments, "query", "filters", "limit", "include_schemas", "search_type")
+	r := gateway.SearchRequest{Text: strings.TrimSpace(a.Text("query")), Metrics: s.opts.Metrics}
 	r.Filter, r.MinScore = readFilters(a)
-	r.Limit = a.integer("limit", span{1, s.opts.MaxLimit, s.opts.DefaultLimit})
-	r.Schemas = a.flag("include_schemas", false)
-	r.Mode = index.Mode(a.oneOf("search_type", "semantic", "keyword", "hybrid"))
-	if err := a.failure(); err != nil {
+	r.Limit = a.Integer("limit", 1, s.opts.MaxLimit, s.opts.DefaultLimit)
+	r.Schemas = a.Flag("include_schemas", false)
+	r.Mode = index.Mode(a.OneOf("search_type", "semantic", "keyword", "hybrid"))
+	if err := a.Failure(); err != nil {
 		return nil, err
 	}
 	res, err := s.g.Search(ctx, c.View, r)
