@@ -39,6 +39,7 @@ type Override struct {
 	Description string
 	Tags        []string // in place of the tool's own, beside the server's
 	Category    string
+	Group       string          // among its server's tools; "" leaves it to the server
 	Examples    []index.Example // shown before the tool's own
 	Phrases     []string        // searched, never shown
 	Hidden      bool            // keep the tool out of every search and list

@@ -1,10 +1,15 @@
 package gateway
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/tooldex/tooldex/index"
+)
 
 // What an [Error] is about, where callers tell cases apart.
 var (
 	ErrUnknownTool   = errors.New("there is no such tool")
+	ErrUnavailable   = errors.New("the tool's server is away, and the tool did not run")
 	ErrAmbiguousName = errors.New("the name of several tools")
 )
 
@@ -42,7 +47,9 @@ type Error struct {
 	Tool    string // the tool it is about, "" for none
 	Problem string
 	Next    Advice
-	Err     error // what it came of, may be nil
+	Name    string      // that no tool has, or several
+	Near    []index.Hit // tools that a name may have meant, or the one it is about
+	Err     error       // what it came of, may be nil
 }
 
 func (e *Error) Error() string {

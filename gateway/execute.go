@@ -19,6 +19,7 @@ import (
 type ExecuteRequest struct {
 	Name      string          // as in a DescribeRequest
 	Arguments json.RawMessage // an object
+	Unchecked bool            // leave the arguments to the server
 	Timeout   time.Duration   // 0 means the server's, else Options.Timeout
 	Client    Client
 }
@@ -115,7 +116,7 @@ func (g *Gateway) prepare(ctx context.Context, v view.View, r ExecuteRequest) (*
 		return nil, err
 	}
 	x.retryable = g.operator(hit.Tool.Server).Trusted && obj.repeatable()
-	if g.opts.SkipValidation {
+	if g.opts.SkipValidation || r.Unchecked {
 		return x, nil
 	}
 	return x, g.check(ctx, x, obj.input, r.Arguments)
@@ -189,7 +190,7 @@ func forwardedMeta(meta map[string]any) map[string]any {
 // callFailed accounts for a call without a result and says why there is none.
 func (g *Gateway) callFailed(ctx context.Context, x *prepared, res upstream.Result, err error, took time.Duration) error {
 	const mayHaveRun = "what it did until then may have taken effect"
-	e := &Error{Tool: x.name, Next: say(mayHaveRun), Err: err}
+	e := &Error{Tool: x.name, Next: say(mayHaveRun), Near: []index.Hit{x.hit}, Err: err}
 	switch {
 	case errors.Is(context.Cause(ctx), ErrShutdown):
 		e.Problem = fmt.Sprintf("cancelled as %v", ErrShutdown)
@@ -205,6 +206,9 @@ func (g *Gateway) callFailed(ctx context.Context, x *prepared, res upstream.Resu
 		g.finished(x, false, took, err)
 		e.Problem = fmt.Sprintf("server %s: %v", x.hit.Tool.Server, causeOf(err))
 		e.Next = failureAdvice(x.hit.Tool.Server, res, err)
+		if errors.Is(err, upstream.ErrNotConnected) && !res.Sent {
+			e.Err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
 	}
 	return e
 }

@@ -115,6 +115,7 @@ type Gateway struct {
 	checker *arguments.Checker
 	about   aboutServers
 	servers atomic.Pointer[map[string]Server] // Options.Servers, or what SetServers put in their place
+	groups  ownGroups
 }
 
 // New returns a gateway over ix. With a nil calls every Execute is an error;

@@ -25,6 +25,8 @@ func (g *Gateway) resolve(v view.View, name string) (index.Hit, error) {
 	return index.Hit{}, &Error{
 		Problem: fmt.Sprintf("%q is the name of %d tools: %s", words.Excerpt(name), len(hits), words.Join(qualifiedNames(hits, 20))),
 		Next:    say("call again with one of these names"),
+		Name:    name,
+		Near:    hits,
 		Err:     ErrAmbiguousName,
 	}
 }
@@ -41,7 +43,8 @@ func (g *Gateway) unknownTool(v view.View, name string) error {
 			Err: ErrUnknownTool,
 		}
 	}
-	near := qualifiedNames(g.ix.Suggest(name, v.Visible, suggestions), suggestions)
+	hits := g.ix.Suggest(name, v.Visible, suggestions)
+	near := qualifiedNames(hits, suggestions)
 	return &Error{
 		Problem: fmt.Sprintf("there is no tool %q", words.Excerpt(name)),
 		Next: func(v Vocabulary) string {
@@ -50,7 +53,7 @@ func (g *Gateway) unknownTool(v view.View, name string) error {
 			}
 			return "nearest names: " + words.Join(near) + "; or find tools with " + v.Search
 		},
-		Err: ErrUnknownTool,
+		Name: name, Near: hits, Err: ErrUnknownTool,
 	}
 }
 
@@ -64,4 +67,19 @@ func qualifiedNames(hits []index.Hit, n int) []string {
 		names = append(names, words.ToolName(h.Tool.Server, h.Tool.Name))
 	}
 	return names
+}
+
+// ShortName is the shortest spelling that means the tool and no other that v
+// shows: its bare name, else with its server before it, else its id.
+func (g *Gateway) ShortName(v view.View, h index.Hit) string {
+	t := h.Tool
+	for _, name := range []string{t.Name, t.Server + "__" + t.Name, t.QualifiedName()} {
+		if len(name) > words.MaxName {
+			break
+		}
+		if hits := g.ix.Resolve(name, v.Visible); len(hits) == 1 && hits[0].ID == h.ID {
+			return name
+		}
+	}
+	return h.ID
 }

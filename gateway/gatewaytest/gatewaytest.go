@@ -9,7 +9,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tiktoken-go/tokenizer"
+
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/view"
@@ -59,9 +62,15 @@ func Open(t testing.TB) *index.Index {
 // Fill stores the Catalog in g.
 func Fill(t testing.TB, g *gateway.Gateway) {
 	t.Helper()
-	for _, server := range slices.Sorted(maps.Keys(Catalog)) {
+	Store(t, g, Catalog)
+}
+
+// Store stores what servers list in g.
+func Store(t testing.TB, g *gateway.Gateway, catalog map[string][]string) {
+	t.Helper()
+	for _, server := range slices.Sorted(maps.Keys(catalog)) {
 		var l upstream.Listing
-		for _, raw := range Catalog[server] {
+		for _, raw := range catalog[server] {
 			l.Tools = append(l.Tools, json.RawMessage(raw))
 		}
 		diff, err := g.Sync(t.Context(), server, l)
@@ -71,6 +80,48 @@ func Fill(t testing.TB, g *gateway.Gateway) {
 		if len(diff.Added) != len(l.Tools) {
 			t.Fatalf("added %v of %d tools of %s: %v", diff.Added, len(l.Tools), server, diff.Warnings)
 		}
+	}
+}
+
+// Tokens counts as cl100k does.
+func Tokens(t testing.TB, text string) int {
+	t.Helper()
+	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := codec.Count(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Budget checks that the definitions and the instructions of a surface take no
+// more tokens than every client is to pay for them.
+func Budget(t testing.TB, s surface.Surface, tools, instructions int) {
+	t.Helper()
+	total := 0
+	for _, d := range s.Tools() {
+		b, err := rawjson.Marshal(struct {
+			Name        string `json:"name"`
+			Description string `json:"description"`
+			InputSchema any    `json:"inputSchema"`
+		}{d.Name, d.Description, d.Schema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := Tokens(t, string(b))
+		t.Logf("%4d  %s", n, d.Name)
+		total += n
+	}
+	n := Tokens(t, s.Instructions())
+	t.Logf("%4d  in all, instructions %d", total, n)
+	if total > tools {
+		t.Errorf("the schemas take %d tokens, want at most %d", total, tools)
+	}
+	if n > instructions {
+		t.Errorf("the instructions take %d tokens, want at most %d", n, instructions)
 	}
 }
 

@@ -20,13 +20,15 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/surface/discover"
 	"github.com/tooldex/tooldex/gateway/surface/meta"
 	"github.com/tooldex/tooldex/gateway/view"
 )
 
 // surfaces are those that Options.Surface may name.
 var surfaces = map[string]func(*gateway.Gateway, surface.Options) surface.Surface{
-	"meta": meta.New,
+	"meta":     meta.New,
+	"discover": discover.New,
 }
 
 // Options configure New. The zero value works.

@@ -40,7 +40,12 @@ func NewAnswer(v any) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{JSON: b, Content: []json.RawMessage{TextBlock(string(b))}}, nil
+	return Object(b), nil
+}
+
+// Object is an answer whose object is o.
+func Object(o json.RawMessage) *Answer {
+	return &Answer{JSON: o, Content: []json.RawMessage{TextBlock(string(o))}}
 }
 
 // MarshalJSON gives the result object of tools/call without _meta keys of the
@@ -108,7 +113,7 @@ func ErrorAnswer(msg, hint string) *Answer {
 	var o rawjson.Writer
 	o.Add("error", rawjson.Quote(msg))
 	o.Add("hint", rawjson.Quote(hint))
-	a := &Answer{JSON: o.Bytes(), IsError: true}
-	a.Content = []json.RawMessage{TextBlock(string(a.JSON))}
+	a := Object(o.Bytes())
+	a.IsError = true
 	return a
 }

@@ -48,9 +48,12 @@ type Call struct {
 
 // Options are what an operator says of a surface. The zero value works.
 type Options struct {
-	DefaultLimit int  // tools of a search without a limit; 0 means 10
-	MaxLimit     int  // most tools of a search; 0 means 50
-	Metrics      bool // show each tool's executions in searches
+	DefaultLimit int // tools of a search without a limit; 0 means 10
+	MaxLimit     int // most tools of a search; 0 means 50
+	// ValidateArguments has a surface check a tool's arguments whose contract
+	// leaves that to the server.
+	ValidateArguments bool
+	Metrics           bool // show each tool's executions in searches
 
 	// Off names meta-tools that answer only that they are turned off, with
 	// the setting that says so. They stay listed, as a surface is constant.

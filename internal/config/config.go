@@ -89,6 +89,7 @@ type Tool struct {
 	Description string    `yaml:"description"`
 	Tags        []string  `yaml:"tags"`
 	Category    string    `yaml:"category"`
+	Group       string    `yaml:"group"` // where tools are browsed by server
 	Examples    []Example `yaml:"examples"`
 	Hidden      bool      `yaml:"hidden"`
 	Phrases     []string  `yaml:"phrases"` // searched, not shown

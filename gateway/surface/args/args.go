@@ -295,3 +295,13 @@ func (a *Args) Pattern(key string) *regexp.Regexp {
 	}
 	return re
 }
+
+// Misplaced adds to an error about an unknown key that a tool's own arguments
+// belong one level down.
+func Misplaced(err error) error {
+	e, ok := err.(*Error)
+	if !ok || !strings.Contains(e.Problem, "unknown argument") {
+		return err
+	}
+	return &Error{Problem: e.Problem, Hint: e.Hint + `; the tool's own arguments go inside "arguments"`}
+}

@@ -10,30 +10,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tiktoken-go/tokenizer"
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
-	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/upstream"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
-
-// tokens counts as cl100k does.
-func tokens(t testing.TB, text string) int {
-	t.Helper()
-	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := codec.Count(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 // golden compares got with testdata/name, or writes it under -update.
 func golden(t *testing.T, name string, got []byte) {
@@ -55,28 +39,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestSurfaceBudgets(t *testing.T) {
-	total := 0
-	for _, d := range New(gateway.New(nil, nil, gateway.Options{}), surface.Options{}).Tools() {
-		b, err := rawjson.Marshal(struct {
-			Name        string `json:"name"`
-			Description string `json:"description"`
-			InputSchema any    `json:"inputSchema"`
-		}{d.Name, d.Description, d.Schema})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := tokens(t, string(b))
-		t.Logf("%4d  %s", n, d.Name)
-		total += n
-	}
-	if total > 1000 {
-		t.Errorf("the six schemas take %d tokens, want at most 1000", total)
-	}
-	n := tokens(t, instructions)
-	t.Logf("%4d  in all, instructions %d", total, n)
-	if n > 80 {
-		t.Errorf("the instructions take %d tokens, want at most 80", n)
-	}
+	gatewaytest.Budget(t, New(gateway.New(nil, nil, gateway.Options{}), surface.Options{}), 1000, 80)
 }
 
 // Ten rows with descriptions of any length stay within the budget that real
@@ -95,7 +58,7 @@ func TestRowBudget(t *testing.T) {
 	for _, call := range []string{`search_tools {"query":"pull requests"}`, `list_tools {"page_size":10}`} {
 		tool, args, _ := strings.Cut(call, " ")
 		a := g.Call(t.Context(), tool, json.RawMessage(args))
-		n := tokens(t, string(a.JSON))
+		n := gatewaytest.Tokens(t, string(a.JSON))
 		t.Logf("%s: %d tokens", tool, n)
 		if n > 1200 || len(a.Content) != 1 || a.Structured != nil || strings.Contains(string(a.JSON), "owner") {
 			t.Errorf("%s: %d tokens in %d blocks, want at most 1200 in one: %s", tool, n, len(a.Content), a.JSON)
