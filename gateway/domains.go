@@ -38,7 +38,7 @@ type Member struct {
 
 // Domains are the servers whose tools v shows, in order of name.
 func (g *Gateway) Domains(ctx context.Context, v view.View) ([]Domain, error) {
-	hits, err := g.all(ctx, v.Over(index.Filter{}))
+	hits, err := allTools(ctx, g, v.Over(index.Filter{}))
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (g *Gateway) Domains(ctx context.Context, v view.View) ([]Domain, error) {
 
 // Domain is the one server called name, in any case where that is clear.
 func (g *Gateway) Domain(ctx context.Context, v view.View, name string) (Domain, error) {
-	hits, err := g.all(ctx, v.Over(index.Filter{Servers: []string{name}}))
+	hits, err := allTools(ctx, g, v.Over(index.Filter{Servers: []string{name}}))
 	if err != nil {
 		return Domain{}, err
 	}
@@ -71,13 +71,13 @@ func (g *Gateway) Domain(ctx context.Context, v view.View, name string) (Domain,
 	return g.domain(hits[0].Tool.Server, hits), nil
 }
 
-// all are the tools that f allows, in order of name.
-func (g *Gateway) all(ctx context.Context, f index.Filter) ([]index.Hit, error) {
+// allTools are the tools that f allows, in order of name.
+func allTools(ctx context.Context, g *Gateway, f index.Filter) ([]index.Hit, error) {
 	res, err := g.ix.Search(ctx, index.Query{Filter: f, Limit: math.MaxInt})
 	if err != nil {
 		return nil, fmt.Errorf("list tools: %w", err)
 	}
-	g.groups.of(res.Generation)
+	g.groups.keep(res.Generation)
 	return res.Hits, nil
 }
 
@@ -87,7 +87,7 @@ func (g *Gateway) domain(name string, hits []index.Hit) Domain {
 	prefixes := namePrefixes(name, hits)
 	sizes := map[string]int{}
 	for i, h := range hits {
-		group := cmp.Or(g.operator(name).Tools[h.Tool.Name].Group, g.ownGroup(h), prefixes[i], h.Category, "Other")
+		group := cmp.Or(g.operator(name).Tools[h.Tool.Name].Group, g.groups.of(h, g.ix), prefixes[i], h.Category, "Other")
 		d.Tools[i] = Member{Hit: h, Group: group}
 		sizes[group]++
 	}
@@ -161,8 +161,8 @@ type ownGroups struct {
 	read       map[string]string // by id
 }
 
-// of forgets what was read of other generations.
-func (o *ownGroups) of(generation uint64) {
+// keep forgets what was read of other generations.
+func (o *ownGroups) keep(generation uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.read == nil || o.generation != generation {
@@ -183,17 +183,17 @@ func (o *ownGroups) put(id, group string) {
 	o.read[id] = group
 }
 
-// ownGroup is the group that the tool's server says, "" for none.
-func (g *Gateway) ownGroup(h index.Hit) string {
-	if group, ok := g.groups.get(h.ID); ok {
+// of is the group that the tool's server says, "" for none.
+func (o *ownGroups) of(h index.Hit, ix Lister) string {
+	if group, ok := o.get(h.ID); ok {
 		return group
 	}
-	raw, err := g.ix.Raw(h.ID)
+	raw, err := ix.Raw(h.ID)
 	if err != nil {
 		return "" // it has just gone; the next listing is without it
 	}
 	group := words.Cut(metaGroup(raw), words.MaxLabel)
-	g.groups.put(h.ID, group)
+	o.put(h.ID, group)
 	return group
 }
 

@@ -14,6 +14,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,6 +25,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/surface/discover"
 	"github.com/tooldex/tooldex/gateway/surface/meta"
 	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/gateway/words"
 )
 
 // surfaces are those that Options.Surface may name.
@@ -71,7 +74,8 @@ func New(g *gateway.Gateway, o Options) (*Server, error) {
 	o = o.withDefaults()
 	open, ok := surfaces[o.Surface]
 	if !ok {
-		return nil, fmt.Errorf("there is no surface %q", o.Surface)
+		names := slices.Sorted(maps.Keys(surfaces))
+		return nil, fmt.Errorf("there is no surface %q%s (there are %s)", o.Surface, words.DidYouMean(o.Surface, names), words.Join(names))
 	}
 	s := &Server{
 		surface: open(g, o.SurfaceOptions), names: map[string]bool{}, opts: o, log: o.Logger, metrics: o.Metrics,

@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -63,13 +64,17 @@ func (e *Engine) openGateway(calls gateway.Caller, version string) (err error) {
 	e.Gateway = gateway.New(e.Index, calls, e.gatewayOptions(metrics))
 	m := e.Config.Meta
 	e.Server, err = serve.New(e.Gateway, serve.Options{
+		Name: e.Config.Default.Name, Surface: e.Config.Default.Surface,
 		Version: version, Metrics: metrics, Logger: e.log,
 		SurfaceOptions: surface.Options{
 			DefaultLimit: m.DefaultSearchLimit, MaxLimit: m.MaxSearchLimit,
 			Metrics: m.IncludeMetricsInSearch, Off: TurnedOff(e.Config),
 		},
 	})
-	return err
+	if err != nil {
+		return fmt.Errorf("%s: %w", setting(e.Config, "meta_server.default.surface"), err)
+	}
+	return nil
 }
 
 func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {

@@ -24,7 +24,7 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 func (f *file) build(path string) (*Config, error) {
 	c := &Config{
 		Path: path, Listen: f.Listen, State: f.State, Log: f.Log,
-		Embedding: f.Embedding, Index: f.Index, Meta: f.Meta, Execution: f.Execution.build(),
+		Embedding: f.Embedding, Index: f.Index, Meta: f.Meta, Default: f.Virtual.Default, Execution: f.Execution.build(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
 		node := f.Servers[name].node

@@ -23,6 +23,7 @@ type Config struct {
 	Embedding Embedding
 	Index     Index
 	Meta      Meta
+	Default   Endpoint
 	Execution Execution
 	Unbuilt   []string // accepted settings that do nothing yet
 	Foreign   []string // keys of other clients, which mean nothing here
@@ -135,6 +136,14 @@ type Meta struct {
 	MaxSearchLimit         int    `yaml:"max_search_limit"`
 	IncludeMetricsInSearch bool   `yaml:"include_metrics_in_search"`
 	EmbeddingModel         string `yaml:"embedding_model"`
+}
+
+// An Endpoint is an address that clients connect to.
+type Endpoint struct {
+	Enabled             bool   `yaml:"enabled"`
+	Name                string `yaml:"name"`    // that clients see; "" means the program's
+	Surface             string `yaml:"surface"` // its set of meta-tools
+	HideUnderlyingTools bool   `yaml:"hide_underlying_tools"`
 }
 
 // Execution bounds execute_tool.

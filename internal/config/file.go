@@ -91,11 +91,7 @@ type executionFile struct {
 // what the same sections mean at the top; the rest is accepted and named in
 // Config.Unbuilt.
 type virtualFile struct {
-	Default struct {
-		Enabled             bool   `yaml:"enabled"`
-		Name                string `yaml:"name"`
-		HideUnderlyingTools bool   `yaml:"hide_underlying_tools"`
-	} `yaml:"default"`
+	Default        Endpoint                 `yaml:"default"`
 	ScopeTemplates map[string]scopeTemplate `yaml:"scope_templates"`
 	Meta           Meta                     `yaml:"meta_config"`
 	Execution      executionFile            `yaml:"execution"`

@@ -147,6 +147,7 @@ func defaults() file {
 		Meta: meta, Execution: execution,
 	}
 	f.Virtual.Meta, f.Virtual.Execution = meta, execution
+	f.Virtual.Default = Endpoint{Enabled: true, Surface: "meta", HideUnderlyingTools: true}
 	return f
 }
 
@@ -175,10 +176,14 @@ func (f *file) merge(root *yaml.Node) error {
 func (f *file) unbuilt(root *yaml.Node) []string {
 	var out []string
 	inner := child(root, "meta_server")
-	for _, section := range []string{"default", "scope_templates"} {
-		if child(inner, section).Kind != 0 {
-			out = append(out, "meta_server."+section)
-		}
+	if child(inner, "scope_templates").Kind != 0 {
+		out = append(out, "meta_server.scope_templates")
+	}
+	if !f.Virtual.Default.Enabled {
+		out = append(out, "meta_server.default.enabled")
+	}
+	if !f.Virtual.Default.HideUnderlyingTools {
+		out = append(out, "meta_server.default.hide_underlying_tools")
 	}
 	if f.Meta.EmbeddingModel != "" {
 		out = append(out, "meta_config.embedding_model (embedding.model chooses it)")

@@ -1,6 +1,7 @@
 package gatewaycmd
 
 import (
+	"cmp"
 	"errors"
 	"io"
 
@@ -27,20 +28,22 @@ const serveExample = `  tooldex serve
 
 func (c commands) serve() *cobra.Command {
 	var stdio bool
+	var surface string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve MCP clients over HTTP or stdio", Long: serveHelp, Example: serveExample,
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve one client on standard input and output")
+	cmd.Flags().StringVar(&surface, "surface", "", "serve this `set` of meta-tools in place of meta_server.default.surface: meta, discover")
 	cmd.Flags().String("listen", "", "serve HTTP on this loopback `address` (default 127.0.0.1:7420)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if stdio && cmd.Flags().Changed("listen") {
 			return cli.Usagef(cmd, "--stdio and --listen: want one of them")
 		}
 		if stdio {
-			return c.serveStdio(cmd)
+			return c.serveStdio(cmd, surface)
 		}
-		return c.serveHTTP(cmd)
+		return c.serveHTTP(cmd, surface)
 	}
 	return cmd
 }
@@ -53,12 +56,13 @@ func (c commands) goOnAtHangup(say func(msg string, args ...any)) {
 	c.Signals.OnHangup(func() { say("SIGHUP: serving goes on; restart to read the configuration again") })
 }
 
-func (c commands) serveHTTP(cmd *cobra.Command) error {
+func (c commands) serveHTTP(cmd *cobra.Command, surface string) error {
 	c.goOnAtHangup(c.Note)
 	cfg, err := c.LoadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
+	cfg.Default.Surface = cmp.Or(surface, cfg.Default.Surface)
 	ln, err := listenLoopback(cfg.Listen)
 	if err != nil {
 		return err
@@ -75,12 +79,13 @@ func (c commands) serveHTTP(cmd *cobra.Command) error {
 	return errors.Join(e.Serve(cmd.Context(), ln), e.Close())
 }
 
-func (c commands) serveStdio(cmd *cobra.Command) error {
+func (c commands) serveStdio(cmd *cobra.Command, surface string) error {
 	c.goOnAtHangup(c.Note)
 	cfg, err := c.LoadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
+	cfg.Default.Surface = cmp.Or(surface, cfg.Default.Surface)
 	e, err := c.Open(cmd, cfg, serving, false)
 	if err != nil {
 		return err
