@@ -24,7 +24,8 @@ const module = "github.com/tooldex/tooldex"
 var arrows = map[string][]string{
 	"index":               {"index"},
 	"index/tool":          {},
-	"index/snapshot":      {"index/analysis", "index/bm25", "index/hnsw", "index/rank", "index/tool", "index/vector"},
+	"index/phrase":        {"index/analysis"},
+	"index/snapshot":      {"index/analysis", "index/bm25", "index/hnsw", "index/phrase", "index/rank", "index/tool", "index/vector"},
 	"embed":               {"embed"},
 	"gateway":             {"gateway/arguments", "gateway/rawjson", "gateway/upstream/.", "gateway/view", "gateway/words", "index"},
 	"gateway/arguments":   {"gateway/rawjson", "gateway/words", "index"},

@@ -27,6 +27,7 @@ type Index struct {
 	raws       *raws
 	meter      *usage.Meter
 	embeddings *embeddings
+	phrases    *Phrases
 	stop       context.CancelFunc
 	tending    sync.WaitGroup
 	closed     atomic.Bool
@@ -70,8 +71,9 @@ func (sv *server) pending() bool { return !sv.lost && (len(sv.changed) > 0 || sv
 
 // An entry is one tool of the catalog.
 type entry struct {
-	doc *snapshot.Document
-	sum [16]byte // of everything that is searched or shown
+	doc     *snapshot.Document
+	sum     [16]byte // of everything that is searched or shown
+	phrased uint64   // which edit of the phrases the document knows, 0 for none
 }
 
 // Open opens the state folder dir, creating it if need be, and serves what it
@@ -86,6 +88,7 @@ func Open(dir string, o Options) (*Index, error) {
 		servers: map[string]*server{}, params: snapshot.DefaultParams(),
 	}
 	ix.sources.Store(&o.Sources)
+	ix.phrases = newPhrases(ix)
 	ix.embeddings = &embeddings{folder: ix.folder, catalog: ix, current: &ix.current, models: newModels()}
 	if o.Params != nil {
 		ix.params = *o.Params
@@ -144,6 +147,7 @@ func (ix *Index) ReplaceAll(ctx context.Context, tools map[string][]tool.Tool) (
 		return nil, fmt.Errorf("replace tools of servers %q: %w", names, err)
 	}
 	seen := ix.firstSeen(ctx, tools)
+	ix.phrases.meet(ctx, names)
 	diffs := ix.replaceInMemory(names, tools, seen)
 	if err := ix.write(ctx, names, objectsOf(tools)); err != nil {
 		return diffs, fmt.Errorf("replace tools of servers %q: they are searchable and not stored: %w", names, err)
@@ -259,6 +263,7 @@ func (ix *Index) merge(t *tool.Tool, old, next *server, diff *Diff, seen firstSe
 
 // swap makes what the writer holds searchable. The caller holds mu.
 func (ix *Index) swap() {
+	ix.phrases.dress()
 	ix.compactLexicon()
 	var docs []*snapshot.Document
 	for _, s := range ix.servers {

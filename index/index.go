@@ -51,7 +51,9 @@ type Options struct {
 	// Offline opens for reading what is stored: no polling, no background
 	// work, no embedding of documents.
 	Offline bool
-	Logger  *slog.Logger // nil discards
+	// Pack gives phrases for tools that it knows; nil knows none.
+	Pack   Packer
+	Logger *slog.Logger // nil discards
 }
 
 // A Diff says what one Replace changed, by qualified name in name order.

@@ -29,7 +29,7 @@ func (ix *Index) compactLexicon() {
 	for _, sv := range ix.servers {
 		entries := make(map[string]*entry, len(sv.entries))
 		for id, e := range sv.entries {
-			entries[id] = &entry{doc: e.doc.Renumbered(number), sum: e.sum}
+			entries[id] = &entry{doc: e.doc.Renumbered(number), sum: e.sum, phrased: e.phrased}
 		}
 		sv.entries = entries // one that is being written keeps its own
 	}
@@ -42,7 +42,7 @@ func (ix *Index) usedTerms() (mark []uint32, used int) {
 	mark = make([]uint32, ix.lexicon.Len())
 	for _, sv := range ix.servers {
 		for _, e := range sv.entries {
-			for _, id := range e.doc.Terms.Terms {
+			for _, id := range e.doc.Searched().Terms {
 				if mark[id] == 0 {
 					mark[id] = 1
 					used++

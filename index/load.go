@@ -40,6 +40,9 @@ func (ix *Index) reload(ctx context.Context, opening bool) error {
 		return err
 	}
 	chosen := ix.chosen(all)
+	if opening {
+		ix.phrases.open(ctx, chosen)
+	}
 	ix.mu.Lock()
 	if opening {
 		ix.settleDerived(chosen, c)

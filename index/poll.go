@@ -107,13 +107,18 @@ func (ix *Index) poll(ctx context.Context) {
 	}
 	ix.mu.Unlock()
 	if err == nil && c.File != before.File && before.File != 0 {
-		c, err = ix.restore(ctx)
+		if c, err = ix.restore(ctx); err == nil && ix.store.Made(c.File) {
+			err = ix.phrases.storeAgain(ctx)
+		}
 	}
 	if err != nil || c == before {
 		return
 	}
 	if c.File != before.File || c.Generation != before.Generation {
 		err = ix.reload(ctx, false)
+	}
+	if c.Phrased != before.Phrased || c.File != before.File {
+		ix.phrases.reload(ctx)
 	}
 	if c.Recorded != before.Recorded || c.File != before.File {
 		ix.reloadMetrics(ctx)
@@ -181,7 +186,7 @@ func (ix *Index) collect(ctx context.Context, least int64) {
 		return
 	}
 	ix.embeddings.put.Store(0)
-	_, err := ix.store.Collect(ctx, spareVectors, nil)
+	_, err := ix.store.Collect(ctx, spareVectors, ix.snapshot().Spoken())
 	if err == nil {
 		_, err = ix.store.Compact(ctx)
 	}

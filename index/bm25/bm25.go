@@ -18,6 +18,7 @@ package bm25
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -88,6 +89,25 @@ func (c *Counter) Doc() Doc {
 	}
 	c.seen, c.lengths = c.seen[:0], [MaxFields]uint32{}
 	return d
+}
+
+// Without is a counter of what the document has, but for one field.
+func (d *Doc) Without(field int) Counter {
+	c := Counter{lengths: d.Lengths}
+	c.lengths[field] = 0
+	n := 0
+	for i, term := range d.Terms {
+		for mask := d.Masks[i]; mask != 0; mask &= mask - 1 {
+			f := bits.TrailingZeros8(mask)
+			for range d.Counts[n] {
+				if f != field {
+					c.seen = append(c.seen, uint64(term)<<8|uint64(f))
+				}
+			}
+			n++
+		}
+	}
+	return c
 }
 
 // Statistics of a set of documents, as scores use them.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/phrase"
 	"github.com/tooldex/tooldex/index/tool"
 )
 
@@ -39,6 +40,8 @@ type Document struct {
 	Twin     uint64 // equal for tools of the same normalised text
 	Category string // effective; set once its server's tools are known
 	Inputs   string // names of the top-level parameters, joined by spaces
+
+	said *said // nil while no phrases count
 }
 
 // texts are the fields' texts of a tool with these parameters.
@@ -50,8 +53,18 @@ func texts(t *tool.Tool, p tool.Parameters) [fieldCount]string {
 		fieldServer:      t.Server,
 		fieldParams:      strings.Join(p.Names, " "),
 		fieldParamText:   strings.Join(p.Texts, " "),
-		fieldPhrases:     strings.Join(t.Phrases, " \n "),
+		fieldPhrases:     joinPhrases(phrase.Texts(phrase.Counted(Configured(t)))),
 	}
+}
+
+func joinPhrases(all []string) string { return strings.Join(all, " \n ") }
+
+// Configured are the phrases that came with the tool.
+func Configured(t *tool.Tool) (all []phrase.Phrase) {
+	for _, text := range t.Phrases {
+		all = append(all, phrase.Phrase{Text: text, Source: phrase.Config})
+	}
+	return all
 }
 
 var analyzers = sync.Pool{New: func() any { return new(analysis.Analyzer) }}
@@ -101,9 +114,19 @@ const AnalysisVersion = analysis.Version<<8 | categoriesVersion
 // order.
 func (d *Document) Renumbered(number []uint32) *Document {
 	c := *d
-	c.Terms.Terms = make([]uint32, len(d.Terms.Terms))
-	for i, id := range d.Terms.Terms {
-		c.Terms.Terms[i] = number[id]
+	c.Terms.Terms = renumber(d.Terms.Terms, number)
+	if d.said != nil {
+		s := *d.said
+		s.terms.Terms = renumber(s.terms.Terms, number)
+		c.said = &s
 	}
 	return &c
+}
+
+func renumber(terms, number []uint32) []uint32 {
+	next := make([]uint32, len(terms))
+	for i, id := range terms {
+		next[i] = number[id]
+	}
+	return next
 }

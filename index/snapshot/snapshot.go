@@ -141,7 +141,7 @@ func (s *Snapshot) indexTerms() {
 	in := bm25.Input{Groups: s.server, Terms: s.lexicon.Len(), Params: lexicalParams(s.params)}
 	in.Docs = make([]*bm25.Doc, len(s.docs))
 	for i, d := range s.docs {
-		in.Docs[i] = &d.Terms
+		in.Docs[i] = d.Searched()
 	}
 	s.lexical = bm25.Build(in)
 }
