@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"internal/config":     {"gateway/upstream/mcp"},
 	"internal/clients":    {"index/atomicfile"},
 	"internal/sample":     {},
+	"internal/makepack":   {"index/pack", "index/phrase"},
 	"internal/e2e":        {"index", "embed", "gateway", "internal"},
 	"cmd/tooldex":         {"cmd/tooldex/internal"},
 
