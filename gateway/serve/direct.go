@@ -27,7 +27,8 @@ type directCall struct {
 	id        json.RawMessage
 	tool      string
 	arguments json.RawMessage
-	meta      map[string]any // nil for none
+	meta      map[string]any     // nil for none
+	session   *mcp.ServerSession // nil for none
 }
 
 // direct answers the request if it is a direct call of the era without a
@@ -59,6 +60,7 @@ func (s *Server) directInSession(w http.ResponseWriter, r *http.Request, message
 		return false
 	}
 	defer ended()
+	d.session = known
 	s.answerDirectly(ctx, w, r, d)
 	return true
 }
@@ -66,7 +68,9 @@ func (s *Server) directInSession(w http.ResponseWriter, r *http.Request, message
 func (s *Server) answerDirectly(ctx context.Context, w http.ResponseWriter, r *http.Request, d *directCall) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
-	answer := s.call(ctx, d.call(r.Context(), w))
+	c := d.call(r.Context(), w)
+	c.Session = s.memories.session(d.session, d.protocol)
+	answer := s.call(ctx, c)
 	defer answer.Done()
 	response, err := s.response(d, answer)
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/surface/discover"
 	"github.com/tooldex/tooldex/gateway/surface/meta"
+	"github.com/tooldex/tooldex/gateway/surface/toolbox"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 )
@@ -32,6 +33,7 @@ import (
 var surfaces = map[string]func(*gateway.Gateway, surface.Options) surface.Surface{
 	"meta":     meta.New,
 	"discover": discover.New,
+	"toolbox":  toolbox.New,
 }
 
 // Options configure New. The zero value works.
@@ -66,6 +68,7 @@ type Server struct {
 	posts    turnstile // HTTP requests that carry them
 	bodies   *bodies
 	sessions *sessions
+	memories memories
 }
 
 // New returns a server of the surface over g; its error names a surface that

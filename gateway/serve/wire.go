@@ -65,7 +65,7 @@ func (r *wireResult) MarshalJSON() ([]byte, error) {
 
 // handle is the SDK's handler of all meta-tools.
 func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	answer := s.call(ctx, callOf(ctx, req))
+	answer := s.call(ctx, s.callOf(ctx, req))
 	defer answer.Done()
 	if left, ok := ctx.Value(slotKey{}).(*slot); ok {
 		left.answer = answer
@@ -73,10 +73,11 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	return &mcp.CallToolResult{}, nil
 }
 
-func callOf(ctx context.Context, req *mcp.CallToolRequest) surface.Call {
+func (s *Server) callOf(ctx context.Context, req *mcp.CallToolRequest) surface.Call {
 	c := surface.Call{
 		Tool: req.Params.Name, Arguments: req.Params.Arguments,
 		Protocol: req.ProtocolVersion(), Client: gateway.Client{Meta: req.Params.GetMeta()},
+		Session: s.memories.session(req.Session, req.ProtocolVersion()),
 	}
 	if token := req.Params.GetProgressToken(); token != nil {
 		c.Client.Progress = func(progress, total float64, message string) {

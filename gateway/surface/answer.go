@@ -43,6 +43,11 @@ func NewAnswer(v any) (*Answer, error) {
 	return Object(b), nil
 }
 
+// Text is an answer of plain text.
+func Text(text string) *Answer {
+	return &Answer{Content: []json.RawMessage{TextBlock(text)}}
+}
+
 // Object is an answer whose object is o.
 func Object(o json.RawMessage) *Answer {
 	return &Answer{JSON: o, Content: []json.RawMessage{TextBlock(string(o))}}

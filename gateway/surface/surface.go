@@ -44,6 +44,15 @@ type Call struct {
 	View      view.View // what the caller sees
 	Protocol  string    // version that the caller speaks
 	Client    gateway.Client
+	// Session is what the surface remembers of the caller's session; nil where
+	// the protocol has no sessions.
+	Session func() *Session
+}
+
+// A Toolbox is a set of servers that an operator named.
+type Toolbox struct {
+	Name, Description string
+	Servers           []string
 }
 
 // Options are what an operator says of a surface. The zero value works.
@@ -53,7 +62,10 @@ type Options struct {
 	// ValidateArguments has a surface check a tool's arguments whose contract
 	// leaves that to the server.
 	ValidateArguments bool
-	Metrics           bool // show each tool's executions in searches
+	// Toolboxes are the sets that surface toolbox has in place of each server
+	// and tag.
+	Toolboxes []Toolbox
+	Metrics   bool // show each tool's executions in searches
 
 	// Off names meta-tools that answer only that they are turned off, with
 	// the setting that says so. They stay listed, as a surface is constant.

@@ -3,7 +3,9 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tooldex/tooldex/embed"
@@ -68,13 +70,23 @@ func (e *Engine) openGateway(calls gateway.Caller, version string) (err error) {
 		Version: version, Metrics: metrics, Logger: e.log,
 		SurfaceOptions: surface.Options{
 			DefaultLimit: m.DefaultSearchLimit, MaxLimit: m.MaxSearchLimit,
-			Metrics: m.IncludeMetricsInSearch, Off: TurnedOff(e.Config),
+			Metrics: m.IncludeMetricsInSearch, Off: TurnedOff(e.Config), Toolboxes: toolboxes(e.Config),
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", setting(e.Config, "meta_server.default.surface"), err)
 	}
 	return nil
+}
+
+// toolboxes are the configured ones, in order of name.
+func toolboxes(cfg *config.Config) []surface.Toolbox {
+	var out []surface.Toolbox
+	for _, name := range slices.Sorted(maps.Keys(cfg.Toolboxes)) {
+		t := cfg.Toolboxes[name]
+		out = append(out, surface.Toolbox{Name: name, Description: t.Description, Servers: t.Servers})
+	}
+	return out
 }
 
 func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {

@@ -24,7 +24,7 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 func (f *file) build(path string) (*Config, error) {
 	c := &Config{
 		Path: path, Listen: f.Listen, State: f.State, Log: f.Log,
-		Embedding: f.Embedding, Index: f.Index, Meta: f.Meta, Default: f.Virtual.Default, Execution: f.Execution.build(),
+		Embedding: f.Embedding, Index: f.Index, Meta: f.Meta, Default: f.Virtual.Default, Toolboxes: f.Toolboxes, Execution: f.Execution.build(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
 		node := f.Servers[name].node
@@ -142,6 +142,11 @@ func (c *Config) checkScalars() []error {
 	if c.Execution.Timeout <= 0 || c.Execution.Timeout > c.Execution.MaxTimeout {
 		errs = append(errs, fmt.Errorf("execution.timeout_seconds: %v is not above 0 and at most max_timeout_seconds, which is %v",
 			c.Execution.Timeout.Seconds(), c.Execution.MaxTimeout.Seconds()))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Toolboxes)) {
+		if len(c.Toolboxes[name].Servers) == 0 {
+			errs = append(errs, fmt.Errorf("toolboxes.%s.servers is empty; name the servers whose tools it has", name))
+		}
 	}
 	if c.Embedding.URL != "" {
 		errs = append(errs, checkURL("embedding.url", c.Embedding.URL))

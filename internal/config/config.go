@@ -24,6 +24,7 @@ type Config struct {
 	Index     Index
 	Meta      Meta
 	Default   Endpoint
+	Toolboxes map[string]Toolbox // of surface toolbox, by name
 	Execution Execution
 	Unbuilt   []string // accepted settings that do nothing yet
 	Foreign   []string // keys of other clients, which mean nothing here
@@ -144,6 +145,12 @@ type Endpoint struct {
 	Name                string `yaml:"name"`    // that clients see; "" means the program's
 	Surface             string `yaml:"surface"` // its set of meta-tools
 	HideUnderlyingTools bool   `yaml:"hide_underlying_tools"`
+}
+
+// A Toolbox is a named set of servers.
+type Toolbox struct {
+	Description string   `yaml:"description"`
+	Servers     []string `yaml:"servers"`
 }
 
 // Execution bounds execute_tool.

@@ -10,15 +10,16 @@ import (
 // file is the configuration as it is written. Each key that a person may
 // write is a field here; check refuses every other one.
 type file struct {
-	Listen    string           `yaml:"listen"`
-	State     string           `yaml:"state"`
-	Log       Log              `yaml:"log"`
-	Servers   map[string]entry `yaml:"mcpServers"`
-	Embedding Embedding        `yaml:"embedding"`
-	Index     Index            `yaml:"index"`
-	Meta      Meta             `yaml:"meta_config"`
-	Execution executionFile    `yaml:"execution"`
-	Virtual   virtualFile      `yaml:"meta_server"`
+	Listen    string             `yaml:"listen"`
+	State     string             `yaml:"state"`
+	Log       Log                `yaml:"log"`
+	Servers   map[string]entry   `yaml:"mcpServers"`
+	Embedding Embedding          `yaml:"embedding"`
+	Index     Index              `yaml:"index"`
+	Meta      Meta               `yaml:"meta_config"`
+	Execution executionFile      `yaml:"execution"`
+	Virtual   virtualFile        `yaml:"meta_server"`
+	Toolboxes map[string]Toolbox `yaml:"toolboxes"`
 	// Inherit is what servers inherit that do not say it themselves.
 	Inherit variables `yaml:"inherit_env"`
 }

@@ -34,7 +34,7 @@ func (c commands) serve() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve one client on standard input and output")
-	cmd.Flags().StringVar(&surface, "surface", "", "serve this `set` of meta-tools in place of meta_server.default.surface: meta, discover")
+	cmd.Flags().StringVar(&surface, "surface", "", "serve this `set` of meta-tools in place of meta_server.default.surface: meta, discover, toolbox")
 	cmd.Flags().String("listen", "", "serve HTTP on this loopback `address` (default 127.0.0.1:7420)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if stdio && cmd.Flags().Changed("listen") {
