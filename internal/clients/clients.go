@@ -25,6 +25,7 @@ type Server struct {
 	URL     string            `yaml:"url,omitempty" json:"url,omitempty"`
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
 	Timeout string            `yaml:"timeout,omitempty" json:"timeout,omitempty"` // as time.Duration writes it
+	Tags    []string          `yaml:"tags,omitempty" json:"tags,omitempty"`
 	// Disabled servers are written as such.
 	Disabled bool     `yaml:"disabled,omitempty" json:"disabled,omitempty"`
 	Notes    []string `yaml:"-" json:"-"` // what a person must know or do

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tooldex/tooldex/internal/settings"
 )
 
 func system(env map[string]string) System {
@@ -291,10 +293,10 @@ func TestAppend(t *testing.T) {
 		{"null", "mcpServers:\n", "mcpServers:\n" + yamlAdded},
 		{"flow", "mcpServers: {}\n", "mcpServers:\n" + yamlAdded},
 		{"some", "mcpServers:\n  # first\n  a:\n    command: b # why\nlisten: x\n", "mcpServers:\n  # first\n  a:\n    command: b # why\n" + yamlAdded + "listen: x\n"},
-		{"json", "{\n\t// mine\n\t\"mcpServers\": {\"a\": {\"command\": \"b\"}}\n}\n", "{\n\t// mine\n\t\"mcpServers\": {\"a\": {\"command\": \"b\"}, \"git\": {\n\t\t\"command\":  \"npx\",\n\t\t\"args\":     [\"-y\", \"git\"],\n\t\t\"env\":      {\"T\": \"${T}\"},\n\t\t\"disabled\": true,\n\t}, \"web.1\": {\"type\": \"http\", \"url\": \"https://a.example/mcp\"}},\n}\n"},
+		{"json", "{\n\t// mine\n\t\"mcpServers\": {\"a\": {\"command\": \"b\"}}\n}\n", "{\n\t// mine\n\t\"mcpServers\": {\"a\": {\"command\": \"b\"},\n\t\t\"git\": {\n\t\t\t\"command\": \"npx\",\n\t\t\t\"args\": [\n\t\t\t\t\"-y\",\n\t\t\t\t\"git\"\n\t\t\t],\n\t\t\t\"env\": {\n\t\t\t\t\"T\": \"${T}\"\n\t\t\t},\n\t\t\t\"disabled\": true\n\t\t},\n\t\t\"web.1\": {\n\t\t\t\"type\": \"http\",\n\t\t\t\"url\": \"https://a.example/mcp\"\n\t\t}\n\t}\n}\n"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
-			got, err := Append([]byte(k.config), add)
+			got, err := Append(settings.Guess([]byte(k.config)), []byte(k.config), add)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -315,7 +317,7 @@ func TestAppend(t *testing.T) {
 		})
 	}
 	for _, bad := range []string{"- a\n", "{\"mcpServers\": [", "a: [\n"} {
-		if out, err := Append([]byte(bad), add); err == nil {
+		if out, err := Append(settings.Guess([]byte(bad)), []byte(bad), add); err == nil {
 			t.Errorf("%q: got %s", bad, out)
 		}
 	}

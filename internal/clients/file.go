@@ -1,55 +1,169 @@
 package clients
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 
-	"github.com/tooldex/tooldex/index/atomicfile"
+	"github.com/tooldex/tooldex/internal/settings"
 )
 
-// Write adds servers to the tooldex configuration at path, whose text is old,
-// nil without a file. It returns the path of a copy of old, "" without one.
-func Write(path string, old []byte, servers []Server) (backup string, err error) {
-	text, err := Append(old, servers)
+// Write adds servers to the tooldex configuration that f is. It returns the
+// path of a copy of what was there, "" where there was no file, and notes
+// beside the configuration what Undo takes back.
+func Write(f *settings.File, servers []Server) (copied string, err error) {
+	text, err := Append(f.Format(), f.Text, servers)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if copied, err = f.Keep(); err != nil {
 		return "", err
 	}
-	if old != nil {
-		if backup, err = keep(path, old); err != nil {
-			return "", err
+	r := imported{Copy: copied, Text: digest(text), Servers: map[string]string{}}
+	have, err := Have(text)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range have {
+		if slices.ContainsFunc(servers, func(added Server) bool { return added.Name == s.Name }) {
+			r.Servers[s.Name] = s.digest()
 		}
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // people link their settings to another folder
+	if err := f.Replace(text); err != nil {
+		return "", err
 	}
-	return backup, atomicfile.Write(path, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return copied, changeRecord(f.Path, func(all []imported) []imported { return append(all, r) })
 }
 
-// keep writes old beside path under the first free name.
-func keep(path string, old []byte) (string, error) {
-	for n := 0; ; n++ {
-		backup := path + ".bak"
-		if n > 0 {
-			backup = fmt.Sprintf("%s.%d", backup, n)
-		}
-		f, err := os.OpenFile(backup, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		_, err = f.Write(old)
-		return backup, errors.Join(err, f.Sync(), f.Close())
+// imported is what one import wrote.
+type imported struct {
+	Copy    string            `json:"copy"`    // of the file before, "" if there was none
+	Text    string            `json:"text"`    // digest of the file after
+	Servers map[string]string `json:"servers"` // added ones, with the digests of their entries
+}
+
+// recordPath is where the imports into the configuration at path are noted.
+func recordPath(path string) string { return path + ".imports" }
+
+func readRecord(path string) ([]imported, error) {
+	text, err := os.ReadFile(recordPath(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
+	var out []imported
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", recordPath(path), err)
+	}
+	return out, nil
+}
+
+// changeRecord rewrites the note of imports, or removes it when it is empty.
+func changeRecord(path string, change func([]imported) []imported) error {
+	all, err := readRecord(path)
+	if err != nil {
+		return err
+	}
+	f, err := settings.Read(recordPath(path))
+	if err != nil {
+		return err
+	}
+	if all = change(all); len(all) == 0 {
+		return f.Replace(nil)
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return f.Replace(text)
+}
+
+// ErrNoImport reports that there is no import to take back.
+var ErrNoImport = errors.New("no import to take back")
+
+// An Undone says what taking an import back did.
+type Undone struct {
+	Restored bool     `json:"restored"`         // the file is byte for byte what it was
+	Removed  []string `json:"removed"`          // servers
+	Kept     []string `json:"kept,omitempty"`   // those that were changed since
+	Copy     string   `json:"backup,omitempty"` // of the file as it was before this
+}
+
+// Undo takes the last import into the configuration that f is back. Where the
+// file has not changed since, it becomes what it was; otherwise the imported
+// servers are removed, but for those that were changed since.
+func Undo(f *settings.File) (Undone, error) {
+	var u Undone
+	all, err := readRecord(f.Path)
+	if err != nil {
+		return u, err
+	}
+	if len(all) == 0 || !f.Exists() {
+		return u, ErrNoImport
+	}
+	last := all[len(all)-1]
+	before, err := last.undo(f, &u)
+	if err != nil {
+		return u, err
+	}
+	if u.Copy, err = f.Keep(); err != nil {
+		return u, err
+	}
+	if err := f.Replace(before); err != nil {
+		return u, err
+	}
+	return u, changeRecord(f.Path, func(all []imported) []imported { return all[:len(all)-1] })
+}
+
+// undo is the text without what the import added, nil for no file.
+func (r imported) undo(f *settings.File, u *Undone) ([]byte, error) {
+	have, err := Have(f.Text)
+	if err != nil {
+		return nil, err
+	}
+	text := f.Text
+	for _, s := range have {
+		was, ok := r.Servers[s.Name]
+		switch {
+		case !ok:
+		case was != s.digest():
+			u.Kept = append(u.Kept, s.Name)
+		default:
+			u.Removed = append(u.Removed, s.Name)
+			if text, err = settings.Remove(f.Format(), text, "mcpServers", s.Name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(u.Removed)
+	slices.Sort(u.Kept)
+	if digest(f.Text) != r.Text {
+		return text, nil
+	}
+	if r.Copy == "" {
+		u.Restored = true
+		return nil, nil
+	}
+	if before, err := os.ReadFile(r.Copy); err == nil {
+		u.Restored = true
+		return before, nil
+	}
+	return text, nil // the copy is gone
+}
+
+func digest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
+
+// digest tells whether an entry has been changed.
+func (s Server) digest() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return ""
+	}
+	return digest(text)
 }

@@ -71,7 +71,7 @@ func decide(r Row, names map[string]Server, listen string) Row {
 	original := r.Name
 	r.Action = Skip
 	switch {
-	case r.isTooldex(listen):
+	case r.IsTooldex(listen):
 		r.Why = "is tooldex itself"
 		return r
 	case r.Command == "" && r.URL == "":
@@ -79,7 +79,7 @@ func decide(r Row, names map[string]Server, listen string) Row {
 		return r
 	}
 	for _, other := range names {
-		if r.same(other) {
+		if r.Same(other) {
 			r.Why = "already there"
 			if other.Name != r.Name {
 				r.Why += " as " + other.Name
@@ -99,13 +99,13 @@ func decide(r Row, names map[string]Server, listen string) Row {
 	return r
 }
 
-// same tells whether two servers are reached in the same way.
-func (s Server) same(o Server) bool {
+// Same tells whether two servers are reached in the same way.
+func (s Server) Same(o Server) bool {
 	return s.connection() == o.connection()
 }
 
 func (s Server) connection() string {
-	s.Name, s.Notes, s.Timeout, s.Disabled, s.Type = "", nil, "", false, ""
+	s.Name, s.Notes, s.Timeout, s.Disabled, s.Type, s.Tags = "", nil, "", false, "", nil
 	if len(s.Env) == 0 {
 		s.Env = nil
 	}
@@ -119,9 +119,9 @@ func (s Server) connection() string {
 	return string(b)
 }
 
-// isTooldex tells whether the server is a tooldex: the program, or an address
+// IsTooldex tells whether the server is a tooldex: the program, or an address
 // where one listens on this machine. Its sample server is a server like any.
-func (s Server) isTooldex(listen string) bool {
+func (s Server) IsTooldex(listen string) bool {
 	if slices.Contains(s.Args, "sample-server") {
 		return false
 	}

@@ -19,6 +19,14 @@ import (
 
 var serverName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
+// CheckName says what is wrong with a server's name.
+func CheckName(name string) error {
+	if serverName.MatchString(name) {
+		return nil
+	}
+	return errors.New("a server's name has 1 to 64 of A-Z a-z 0-9 . _ -; rename it")
+}
+
 // build turns a checked file into a Config and says everything that is wrong
 // with it at once.
 func (f *file) build(path string) (*Config, error) {
@@ -105,9 +113,10 @@ func (s serverFile) check(name string) error {
 	if s.Command != "" {
 		types, kind = stdioTypes, "command"
 	}
+	if err := CheckName(name); err != nil {
+		return err
+	}
 	switch {
-	case !serverName.MatchString(name):
-		return errors.New("a server's name has 1 to 64 of A-Z a-z 0-9 . _ -; rename it")
 	case s.Command == "" && s.URL == "":
 		return errors.New("command is empty and there is no url; give one of them")
 	case s.Command != "" && s.URL != "":

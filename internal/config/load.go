@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/viper"
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tooldex/tooldex/internal/settings"
 )
 
 // Options say where Load looks.
@@ -33,11 +35,22 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := parse(path)
+	var data []byte
+	if path != "" {
+		if data, err = os.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("configuration %s: %w", path, cause(err))
+		}
+	}
+	return loadText(path, data, o.Flags)
+}
+
+// loadText reads and checks the text of the file at path.
+func loadText(path string, data []byte, flags *pflag.FlagSet) (*Config, error) {
+	root, err := parse(path, data)
 	if err != nil {
 		return nil, err
 	}
-	c, err := decode(root, path, o.Flags)
+	c, err := decode(root, path, flags)
 	if err != nil {
 		return nil, inFile(path, err)
 	}
@@ -58,18 +71,11 @@ func inFile(path string, err error) error {
 
 // parse reads the file as YAML. JSON, with or without comments, is made plain
 // first: YAML reads it once comments and tabs are blanks.
-func parse(path string) (*yaml.Node, error) {
+func parse(path string, data []byte) (*yaml.Node, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
-	if path == "" {
-		return root, nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("configuration %s: %w", path, cause(err))
-	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if looksLikeJSON(data) {
-		plain, err := hujson.Standardize(data)
+	if settings.Guess(data) == settings.JSON {
+		plain, err := hujson.Standardize(bytes.Clone(data)) // it writes over what it is given
 		if err != nil {
 			return nil, fmt.Errorf("configuration %s: %w", path, err)
 		}
@@ -79,11 +85,6 @@ func parse(path string) (*yaml.Node, error) {
 		return nil, fmt.Errorf("configuration %s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	return root, nil
-}
-
-func looksLikeJSON(data []byte) bool {
-	t := bytes.TrimSpace(data)
-	return bytes.HasPrefix(t, []byte("{")) || bytes.HasPrefix(t, []byte("//")) || bytes.HasPrefix(t, []byte("/*"))
 }
 
 func decode(root *yaml.Node, path string, flags *pflag.FlagSet) (*Config, error) {
@@ -191,9 +192,9 @@ func (f *file) unbuilt(root *yaml.Node) []string {
 	return out
 }
 
-// settings are the scalars that flags and the environment may override; maps
+// scalars are the settings that flags and the environment may override; maps
 // whose keys matter are not among them, as viper lower-cases keys.
-type settings struct {
+type scalars struct {
 	Listen    string    `yaml:"listen"`
 	State     string    `yaml:"state"`
 	Log       Log       `yaml:"log"`
@@ -208,7 +209,7 @@ func (f *file) override(flags *pflag.FlagSet) error {
 	v.SetEnvPrefix("TOOLDEX")
 	v.SetEnvKeyReplacer(strings.NewReplacer(".", "_"))
 	v.AutomaticEnv()
-	s := settings{Listen: f.Listen, State: f.State, Log: f.Log, Embedding: f.Embedding, Index: f.Index}
+	s := scalars{Listen: f.Listen, State: f.State, Log: f.Log, Embedding: f.Embedding, Index: f.Index}
 	eachScalar(reflect.ValueOf(s), "", func(key string, value any) {
 		v.SetDefault(key, value)
 		if flags == nil {

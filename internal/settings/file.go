@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/adrg/xdg"
 	"github.com/gofrs/flock"
@@ -59,6 +60,16 @@ func Read(path string) (*File, error) {
 		f.Text = []byte{}
 	}
 	return f, err
+}
+
+// Format is how the file is written: what its text says, or, where there is
+// none yet, its name.
+func (f *File) Format() Format {
+	ext := Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(f.Path)), "."))
+	if ext == TOML || ext == JSON && len(bytes.TrimSpace(f.Text)) == 0 {
+		return ext
+	}
+	return Guess(f.Text)
 }
 
 // Exists tells whether there was a file.
@@ -118,7 +129,8 @@ func (f *File) lock() (unlock func(), err error) {
 }
 
 // Keep writes a copy of the file beside it, under the first free name of
-// path.bak, path.bak.1 …, and returns that name; "" where there is no file.
+// path.bak, path.bak.1 …, unless one of them holds the same, and returns that
+// name; "" where there is no file.
 func (f *File) Keep() (string, error) {
 	if !f.Exists() {
 		return "", nil
@@ -130,6 +142,9 @@ func (f *File) Keep() (string, error) {
 		}
 		err := WriteNew(copied, f.Text)
 		if errors.Is(err, fs.ErrExist) {
+			if there, err := os.ReadFile(copied); err == nil && bytes.Equal(there, f.Text) {
+				return copied, nil // switching something on and off needs two copies, not many
+			}
 			continue
 		}
 		return copied, err

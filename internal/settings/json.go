@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/tailscale/hujson"
 )
@@ -30,7 +31,7 @@ func editJSON(text []byte, value any, path []string) ([]byte, error) {
 		}
 		member := find(o, key)
 		if member == nil {
-			return insertJSON(text, object, path[i:], value, i+1)
+			return insertJSON(text, object, path[i:], value)
 		}
 		object = &member.Value
 	}
@@ -52,18 +53,20 @@ func find(o *hujson.Object, key string) *hujson.ObjectMember {
 }
 
 // insertJSON adds a member at the end of an object: those of path in each other.
-func insertJSON(text []byte, object *hujson.Value, path []string, value any, depth int) ([]byte, error) {
+func insertJSON(text []byte, object *hujson.Value, path []string, value any) ([]byte, error) {
 	for i := len(path) - 1; i > 0; i-- {
 		value = map[string]any{path[i]: value}
 	}
 	step, line := unit(text), newline(text)
 	o := object.Value.(*hujson.Object)
-	indent := strings.Repeat(step, depth)
+	outer := lineIndent(text, object.StartOffset)
+	indent := outer + step
 	at, comma := object.StartOffset+1, ""
 	if n := len(o.Members); n > 0 {
-		at, comma = o.Members[n-1].Value.EndOffset, ","
-		if first := lineIndent(text, o.Members[n-1].Name.StartOffset); first != "" || depth == 1 {
-			indent = first
+		last := o.Members[n-1]
+		at, comma = last.Value.EndOffset, ","
+		if begin := lineIndent(text, last.Name.StartOffset); bytes.HasSuffix(text[:last.Name.StartOffset], []byte("\n"+begin)) {
+			indent = begin // it has a line of its own
 		}
 	}
 	encoded, err := encodeJSON(value, indent, step, line)
@@ -75,10 +78,8 @@ func insertJSON(text []byte, object *hujson.Value, path []string, value any, dep
 		return nil, err
 	}
 	member := comma + line + indent + string(name) + ": " + string(encoded)
-	if len(o.Members) == 0 {
-		if rest := text[at : object.EndOffset-1]; !bytes.ContainsAny(rest, "\n") {
-			member += line + lineIndent(text, object.StartOffset)
-		}
+	if !bytes.Contains(text[at:object.EndOffset-1], []byte("\n")) {
+		member += line + outer
 	}
 	return splice(text, at, at, []byte(member)), nil
 }
@@ -113,7 +114,18 @@ func encodeJSON(value any, indent, step, line string) ([]byte, error) {
 	if err := enc.Encode(value); err != nil {
 		return nil, err
 	}
-	return bytes.ReplaceAll(bytes.TrimRight(b.Bytes(), "\n"), []byte("\n"), []byte(line)), nil
+	var out bytes.Buffer
+	for _, r := range strings.TrimRight(b.String(), "\n") {
+		switch {
+		case r == '\n':
+			out.WriteString(line)
+		case r >= 0x7f && r <= 0x9f || r >= 0xfdd0 && r <= 0xffff && !unicode.IsPrint(r):
+			fmt.Fprintf(&out, `\u%04x`, r) // whoever reads JSON as YAML refuses it
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes(), nil
 }
 
 // removeJSON takes a member out with the comments that belong to it.

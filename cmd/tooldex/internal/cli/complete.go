@@ -28,6 +28,7 @@ var (
 		"mode": Modes, "sort": Sorts, "discover": discovers, "group": sample.Groups(), "client": term.SortedKeys(clients.Names),
 		"log.level": {"debug", "info", "warn", "error"},
 		"embedder":  {embed.Builtin, embed.Ollama, embed.OpenAI, embed.None},
+		"transport": {"http", "sse"},
 		"metric":    metric.Names([]int{1, 5, 10}),
 	}
 )
@@ -48,7 +49,7 @@ func (c *CLI) CompleteFlags(cmd *cobra.Command) {
 	folder := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	open := map[string]completion{
 		"server": c.CompleteServers, "category": c.CompleteLabels, "tag": c.CompleteLabels, "expect": c.CompleteTools,
-		"state": folder, "root": folder, "listen": nothing, "http": nothing, "title": nothing, "split": nothing, "args": nothing,
+		"state": folder, "root": folder, "listen": nothing, "http": nothing, "title": nothing, "env": nothing, "header": nothing, "cwd": folder, "split": nothing, "args": nothing,
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete, known := open[f.Name]

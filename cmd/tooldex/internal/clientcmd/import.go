@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/clients"
 	"github.com/tooldex/tooldex/internal/config"
+	"github.com/tooldex/tooldex/internal/settings"
 )
 
 const importHelp = `Show the MCP servers that your other clients have configured, and with --write
@@ -29,12 +29,14 @@ formats.
 No secret is shown: values of variables and headers are left out, and what
 looks like a key is hidden. Entries that are tooldex itself are left out; a
 name that is taken gets the client's name added. A server whose variables are
-not set is taken over as disabled.`
+not set is taken over as disabled. --undo takes the last import back: the file
+becomes what it was, or, if it has changed since, loses what was taken over.`
 
 const importExample = `  tooldex import
   tooldex import --client cursor --client vscode --write
   tooldex import --project
-  tooldex import --from ./mcp.json --write`
+  tooldex import --from ./mcp.json --write
+  tooldex import --undo`
 
 // importFlags are the flags of import.
 type importFlags struct {
@@ -42,6 +44,7 @@ type importFlags struct {
 	from    []string
 	project bool
 	write   bool
+	undo    bool
 }
 
 func (c commands) importCommand() *cobra.Command {
@@ -52,7 +55,14 @@ func (c commands) importCommand() *cobra.Command {
 	fs.StringSliceVar(&f.from, "from", nil, "read this `file` instead; can be repeated")
 	fs.BoolVar(&f.project, "project", false, "also read the files that a project keeps in the working folder")
 	fs.BoolVar(&f.write, "write", false, "write them into the tooldex configuration")
+	fs.BoolVar(&f.undo, "undo", false, "take the last import back")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if f.undo {
+			if f.write || f.project || len(f.clients)+len(f.from) > 0 {
+				return cli.Usagef(cmd, "--undo goes with no other flag")
+			}
+			return c.undoImport(cmd)
+		}
 		for _, c := range f.clients {
 			if err := cli.OneOf(cmd, "client", c); err != nil {
 				return err
@@ -66,7 +76,7 @@ func (c commands) importCommand() *cobra.Command {
 // A target is the tooldex configuration to write into.
 type target struct {
 	path   string
-	text   []byte // "" if there is no file yet
+	file   *settings.File
 	have   []clients.Server
 	listen string
 }
@@ -81,7 +91,7 @@ func (c commands) runImport(cmd *cobra.Command, f *importFlags) error {
 	backup := ""
 	added := plan.Added()
 	if f.write && len(added) > 0 {
-		if backup, err = clients.Write(t.path, t.text, added); err != nil {
+		if backup, err = clients.Write(t.file, added); err != nil {
 			return cli.Hint(fmt.Errorf("write %s: %w", t.path, err), "choose another file with --config")
 		}
 	}
@@ -104,6 +114,30 @@ func (c commands) runImport(cmd *cobra.Command, f *importFlags) error {
 		return cli.Hint(errors.New("no server could be read"), "see the files that the warnings name")
 	}
 	return nil
+}
+
+// undoImport takes the last import back.
+func (c commands) undoImport(cmd *cobra.Command) error {
+	t, err := importTarget(cmd)
+	if err != nil {
+		return err
+	}
+	u, err := clients.Undo(t.file)
+	if err != nil {
+		return cli.Hint(fmt.Errorf("configuration %s: %w", t.path, err), "\"tooldex remove\" takes single servers out")
+	}
+	return c.Result(u, func() {
+		c.Hang("", fmt.Sprintf("Taken out of %s: %s.", t.path, cmp.Or(strings.Join(u.Removed, ", "), "nothing")))
+		if u.Restored {
+			c.Say("It is what it was before the import.")
+		}
+		if len(u.Kept) > 0 {
+			c.Hang("", fmt.Sprintf("Changed since, and kept: %s.", strings.Join(u.Kept, ", ")))
+		}
+		if u.Copy != "" {
+			c.Hang("", fmt.Sprintf("What was there is kept in %s.", u.Copy))
+		}
+	})
 }
 
 // noteProject tells of the project's files, which were left out.
@@ -129,14 +163,14 @@ func importTarget(cmd *cobra.Command) (*target, error) {
 		return nil, err
 	}
 	t := &target{path: path, listen: "127.0.0.1:7420"}
-	t.text, err = os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return t, nil
-	}
+	t.file, err = settings.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, app.PlainCause(err))
 	}
-	if t.have, err = clients.Have(t.text); err != nil {
+	if !t.file.Exists() {
+		return t, nil
+	}
+	if t.have, err = clients.Have(t.file.Text); err != nil {
 		return nil, cli.Hint(fmt.Errorf("configuration %s: %w", path, err), "mend the file, then see \"tooldex doctor\"")
 	}
 	if c, err := config.Load(config.Options{Path: path}); err == nil {

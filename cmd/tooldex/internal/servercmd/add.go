@@ -1,0 +1,219 @@
+package servercmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
+	"github.com/tooldex/tooldex/embed"
+	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/clients"
+	"github.com/tooldex/tooldex/internal/config"
+	"github.com/tooldex/tooldex/internal/settings"
+)
+
+const addHelp = `Add an MCP server to the configuration: a command after --, or an address. It is
+started, or connected to, and asked for its tools first; a server that does not
+answer is not added unless --no-check says so. The rest of the file stays as it
+is, and a copy of what was there is kept beside it.
+
+Write a secret as a variable, --env 'TOKEN=${MY_TOKEN}', and it stays out of the
+file and of your shell's history.`
+
+const addExample = `  tooldex add files -- npx -y @modelcontextprotocol/server-filesystem ~/documents
+  tooldex add github --env 'GITHUB_TOKEN=${GITHUB_TOKEN}' -- npx -y server-github
+  tooldex add web https://example.com/mcp --header 'Authorization: Bearer ${TOKEN}'`
+
+// addFlags are the flags of add.
+type addFlags struct {
+	env, headers, tags []string
+	cwd, kind          string
+	noCheck            bool
+	timeout            time.Duration
+}
+
+func (c entries) add() *cobra.Command {
+	var f addFlags
+	cmd := &cobra.Command{Use: "add NAME (URL | -- COMMAND [ARG…])", Short: "Add a server to the configuration", Long: addHelp, Example: addExample, Args: cobra.ArbitraryArgs}
+	fs := cmd.Flags()
+	fs.StringArrayVar(&f.env, "env", nil, "a `NAME=value` of its environment; can be repeated")
+	fs.StringArrayVar(&f.headers, "header", nil, "a `Name: value` sent to an address; can be repeated")
+	fs.StringSliceVar(&f.tags, "tag", nil, "a `tag` of its tools; can be repeated")
+	fs.StringVar(&f.cwd, "cwd", "", "the `folder` that it runs in")
+	fs.StringVar(&f.kind, "transport", "", "how an address is spoken to: http or sse (default: found out)")
+	fs.BoolVar(&f.noCheck, "no-check", false, "add it without trying it")
+	fs.DurationVar(&f.timeout, "timeout", time.Minute, "give up trying after this `time`")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := f.server(cmd, args)
+		if err != nil {
+			return err
+		}
+		return c.runAdd(cmd, s, &f)
+	}
+	return cmd
+}
+
+// server is what the command line describes.
+func (f *addFlags) server(cmd *cobra.Command, args []string) (s clients.Server, err error) {
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case len(args) == 0 || dash == 0:
+		return s, cli.Usagef(cmd, "name the server, then its address, or -- and its command")
+	case dash > 1 || dash < 0 && len(args) > 2:
+		return s, cli.Usagef(cmd, "put -- between the name and the command")
+	case len(args) == 1:
+		return s, cli.Usagef(cmd, "server %s: give its address, or -- and its command", args[0])
+	}
+	if err := config.CheckName(args[0]); err != nil {
+		return s, cli.Usagef(cmd, "server %q: %w", args[0], err)
+	}
+	s = clients.Server{Name: args[0], Type: f.kind, Cwd: f.cwd, Tags: f.tags}
+	if dash == 1 {
+		s.Command, s.Args = args[1], args[2:]
+	} else if s.URL = args[1]; !strings.HasPrefix(s.URL, "http://") && !strings.HasPrefix(s.URL, "https://") {
+		return s, cli.Usagef(cmd, "%q is no http or https address; a command goes behind --", s.URL)
+	}
+	switch {
+	case f.kind != "" && s.URL == "":
+		return s, cli.Usagef(cmd, "--transport is for an address")
+	case f.kind != "":
+		if err := cli.OneOf(cmd, "transport", f.kind); err != nil {
+			return s, err
+		}
+	case len(f.headers) > 0 && s.URL == "":
+		return s, cli.Usagef(cmd, "--header is for an address; a command takes --env")
+	case (len(f.env) > 0 || f.cwd != "") && s.URL != "":
+		return s, cli.Usagef(cmd, "--env and --cwd are for a command; an address takes --header")
+	}
+	if s.Env, err = pairs(cmd, "env", f.env, "="); err == nil {
+		s.Headers, err = pairs(cmd, "header", f.headers, ":")
+	}
+	return s, err
+}
+
+// pairs reads NAME=value or Name: value. A wrong one is named up to its mark:
+// the value may be a secret.
+func pairs(cmd *cobra.Command, flag string, given []string, mark string) (map[string]string, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	out := map[string]string{}
+	for i, pair := range given {
+		name, value, ok := strings.Cut(pair, mark)
+		name = strings.TrimSpace(name)
+		if !ok || name == "" {
+			return nil, cli.Usagef(cmd, "--%s, the %d. of them: want a name, %q and a value", flag, i+1, mark)
+		}
+		if mark == ":" {
+			name, value = http.CanonicalHeaderKey(name), strings.TrimSpace(value)
+		}
+		if _, twice := out[name]; twice {
+			return nil, cli.Usagef(cmd, "--%s %s: given twice", flag, name)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// An addition is what add says as JSON.
+type addition struct {
+	Config  string `json:"config"`
+	Server  string `json:"server"`
+	Checked bool   `json:"checked"`
+	Tools   int    `json:"tools"`
+	Backup  string `json:"backup,omitempty"`
+}
+
+func (c entries) runAdd(cmd *cobra.Command, s clients.Server, f *addFlags) error {
+	path, err := targetOf(cmd)
+	if err != nil {
+		return err
+	}
+	planned, err := config.Plan(path, insert(s))
+	if err != nil {
+		return mend(err)
+	}
+	if why := planned.After.DisabledReason(s.Name); why != "" {
+		if !f.noCheck {
+			return cli.Hint(fmt.Errorf("server %s: %s", s.Name, why), "nothing was added; --no-check adds it all the same")
+		}
+		c.Note("warning: it is added, and does not start yet: %s", why)
+	}
+	if s.IsTooldex(planned.After.Listen) {
+		return fmt.Errorf("server %s: that is tooldex itself, which would call itself without end", s.Name)
+	}
+	out := addition{Config: path, Server: s.Name, Checked: !f.noCheck}
+	if !f.noCheck {
+		if out.Tools, err = c.try(cmd, planned.After, s.Name, f.timeout); err != nil {
+			return cli.Hint(err, "nothing was added; correct it, or add it all the same with --no-check")
+		}
+	}
+	// The file is read again: trying takes a while.
+	if _, out.Backup, err = config.Edit(path, insert(s)); err != nil {
+		return mend(err)
+	}
+	return c.Result(out, func() {
+		c.Hang("", fmt.Sprintf("added to %s: %s%s.", path, s.Name, has(out)))
+		c.sayCopy(out.Backup)
+		c.Say("\"tooldex reindex --server %s\" makes its tools searchable.", s.Name)
+	})
+}
+
+// has says how many tools a server has, if that is known.
+func has(a addition) string {
+	if !a.Checked {
+		return ""
+	}
+	return ", which has " + term.Plural(a.Tools, "tool")
+}
+
+// insert adds a server whose name is new.
+func insert(s clients.Server) func(settings.Format, []byte) ([]byte, error) {
+	return func(format settings.Format, text []byte) ([]byte, error) {
+		have, err := clients.Have(text)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(have, func(o clients.Server) bool { return strings.EqualFold(o.Name, s.Name) }) {
+			return nil, fmt.Errorf("server %s is there already: \"tooldex remove %s\" takes it out", s.Name, s.Name)
+		}
+		if i := slices.IndexFunc(have, s.Same); i >= 0 {
+			return nil, fmt.Errorf("server %s is the same under another name", have[i].Name)
+		}
+		return settings.Set(format, text, s, "mcpServers", s.Name)
+	}
+}
+
+// try starts one server and counts its tools. What it lists is not stored.
+func (c entries) try(cmd *cobra.Command, cfg *config.Config, name string, timeout time.Duration) (int, error) {
+	probe := *cfg
+	probe.State = "" // in memory
+	probe.Embedding = config.Embedding{Provider: embed.None}
+	e, err := c.Open(cmd, &probe, app.Options{Online: true, Servers: []string{name}}, true)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := commands{c.CLI}.relist(cmd.Context(), e, []string{name}, timeout)
+	if err = errors.Join(err, e.Close()); err != nil {
+		return 0, err
+	}
+	if cmd.Context().Err() != nil {
+		return 0, context.Canceled
+	}
+	row := rows[0]
+	if row.Error != "" {
+		return 0, fmt.Errorf("server %s: %s", name, row.Error)
+	}
+	for _, w := range row.Warnings {
+		c.Note("warning: %s", w)
+	}
+	return row.Tools, nil
+}
