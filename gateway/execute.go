@@ -28,7 +28,7 @@ type ExecuteRequest struct {
 // runs. The zero value is one that can nothing but call.
 type Client struct {
 	Meta           map[string]any  // _meta of the call
-	Elicitation    json.RawMessage // its elicitation capability; nil when it has none or speaks a protocol before StatelessEra
+	Capabilities   json.RawMessage // an object; nil for a client that speaks a protocol before StatelessEra
 	InputResponses json.RawMessage // of the call, nil for none
 	RequestState   json.RawMessage // of the call, nil for none
 	Progress       func(progress, total float64, message string)
@@ -75,12 +75,12 @@ func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (E
 		}
 	}
 	if res.NeedsInput {
-		if r.Client.Elicitation == nil || sent.Protocol < StatelessEra {
+		if missing := unanswerable(res.InputRequests, r.Client.Capabilities, sent.Protocol); missing != "" {
 			sent.Release()
 			return Execution{}, &Error{
 				Tool: x.name,
-				Problem: fmt.Sprintf("server %s asks for input from the user, which only a client on protocol %s with elicitation can give",
-					x.hit.Tool.Server, StatelessEra),
+				Problem: fmt.Sprintf("server %s asks for input from the user, which only a client on protocol %s with %s can give",
+					x.hit.Tool.Server, StatelessEra, missing),
 				Next: say("give all the input in arguments, or use such a client"),
 			}
 		}
@@ -163,7 +163,7 @@ func (g *Gateway) request(x *prepared, r ExecuteRequest) upstream.Request {
 	c := r.Client
 	return upstream.Request{
 		Server: x.hit.Tool.Server, Tool: x.hit.Tool.Name, Arguments: r.Arguments,
-		Meta: forwardedMeta(c.Meta), Elicitation: c.Elicitation,
+		Meta: forwardedMeta(c.Meta), Capabilities: inputCapabilities(c.Capabilities),
 		InputResponses: c.InputResponses, RequestState: c.RequestState,
 		Idempotent: x.retryable, Retries: g.opts.Retries, Progress: c.Progress,
 	}

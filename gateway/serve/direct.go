@@ -23,18 +23,17 @@ const maxDirectDepth = 1000
 // It takes only messages about which there is nothing to say; the SDK answers
 // all others, so that its words hold for whatever is wrong.
 type directCall struct {
-	protocol  string
-	id        json.RawMessage
-	tool      string
-	arguments json.RawMessage
-	meta      map[string]any     // nil for none
-	session   *mcp.ServerSession // nil for none
+	*message
+	protocol string
+	tool     string
+	token    json.RawMessage    // of progress; nil for none
+	session  *mcp.ServerSession // nil for none
 }
 
 // direct answers the request if it is a direct call of the era without a
 // handshake.
-func (s *Server) direct(w http.ResponseWriter, r *http.Request, message []byte) bool {
-	d, ok := readDirect(r.Header, message, gateway.StatelessEra)
+func (s *Server) direct(w http.ResponseWriter, r *http.Request, m *message) bool {
+	d, ok := readDirect(r.Header, m, gateway.StatelessEra)
 	if !ok || !s.names[d.tool] {
 		return false
 	}
@@ -44,12 +43,12 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request, message []byte) 
 
 // directInSession answers the request if it is a direct call in a session. A
 // client that hangs up has not cancelled it.
-func (s *Server) directInSession(w http.ResponseWriter, r *http.Request, message []byte, session string) bool {
+func (s *Server) directInSession(w http.ResponseWriter, r *http.Request, m *message, session string) bool {
 	known := s.sessionOf(session)
 	if known == nil || known.InitializeParams() == nil {
 		return false
 	}
-	d, ok := readDirect(r.Header, message, known.InitializeParams().ProtocolVersion)
+	d, ok := readDirect(r.Header, m, known.InitializeParams().ProtocolVersion)
 	if !ok || !s.names[d.tool] {
 		return false
 	}
@@ -80,92 +79,44 @@ func (s *Server) answerDirectly(ctx context.Context, w http.ResponseWriter, r *h
 	_ = writeEvent(w, response) // a client that has gone needs no answer
 }
 
-// readDirect reads a direct call of the protocol version; ok is false for
-// every other message.
-func readDirect(h http.Header, message []byte, protocol string) (d *directCall, ok bool) {
+// readDirect says whether a message that is not refused is a direct call of
+// the protocol version.
+func readDirect(h http.Header, m *message, protocol string) (d *directCall, ok bool) {
 	stateless := protocol >= gateway.StatelessEra
-	if h.Get(versionHeader) != protocol || h.Get("Content-Type") != "application/json" ||
+	if m.method != "tools/call" || m.id == nil || h.Get(versionHeader) != protocol || h.Get("Content-Type") != "application/json" ||
 		h.Get("Accept") != "application/json, text/event-stream" || h.Get("Last-Event-ID") != "" ||
-		stateless && h.Get("Mcp-Method") != "tools/call" ||
-		bytes.Count(message, []byte("{"))+bytes.Count(message, []byte("[")) > maxDirectDepth {
+		bytes.Count(m.raw, []byte("{"))+bytes.Count(m.raw, []byte("[")) > maxDirectDepth {
 		return nil, false
 	}
-	var m, params map[string]json.RawMessage
-	if json.Unmarshal(message, &m) != nil || len(m) != 4 || string(m["jsonrpc"]) != `"2.0"` || string(m["method"]) != `"tools/call"` ||
-		!isPlainID(m["id"]) || json.Unmarshal(m["params"], &params) != nil {
-		return nil, false
+	d = &directCall{message: m, protocol: protocol, tool: text(m.params, "name")}
+	if token := m.meta["progressToken"]; rawjson.Kind(token) != "null" {
+		d.token = token
 	}
-	for key := range params {
-		if key != "name" && key != "arguments" && key != "_meta" {
-			return nil, false
-		}
+	if stateless {
+		return d, h.Get("Mcp-Method") == m.method && h.Get(nameHeader) == d.tool && m.version() == protocol && m.soundMeta()
 	}
-	d = &directCall{protocol: protocol, id: m["id"], arguments: params["arguments"]}
-	if json.Unmarshal(params["name"], &d.tool) != nil || stateless && d.tool != h.Get(nameHeader) {
-		return nil, false
-	}
-	if !stateless && params["_meta"] == nil {
-		return d, true
-	}
-	d.meta, ok = plainMeta(params["_meta"], stateless)
-	return d, ok
+	return d, m.meta[mcp.MetaKeyProtocolVersion] == nil
 }
 
-// isPlainID says that id is a string or a whole number.
-func isPlainID(id json.RawMessage) bool {
-	switch rawjson.Kind(id) {
-	case "string":
-		return true
-	case "number":
-		return !bytes.ContainsAny(id, ".eE")
+// soundMeta says that _meta has what the era without a handshake asks for.
+func (m *message) soundMeta() bool {
+	var info *mcp.Implementation
+	var caps *mcp.ClientCapabilities
+	if raw := m.meta[mcp.MetaKeyClientInfo]; raw != nil && (json.Unmarshal(raw, &info) != nil || info == nil) {
+		return false
 	}
-	return false
-}
-
-// logLevelKey asks for log messages. The SDK's name for it is deprecated as
-// logging is, but clients go on sending it.
-const logLevelKey = "io.modelcontextprotocol/logLevel"
-
-// plainMeta reads a _meta with the keys that the era asks for, valid, and none
-// that the SDK acts upon.
-func plainMeta(raw json.RawMessage, stateless bool) (meta map[string]any, ok bool) {
-	var known struct {
-		Client       *mcp.Implementation     `json:"io.modelcontextprotocol/clientInfo"`
-		Capabilities *mcp.ClientCapabilities `json:"io.modelcontextprotocol/clientCapabilities"`
-	}
-	if json.Unmarshal(raw, &known) != nil || json.Unmarshal(raw, &meta) != nil || meta == nil {
-		return nil, false
-	}
-	version, has := meta[mcp.MetaKeyProtocolVersion]
-	if stateless && (version != gateway.StatelessEra || meta[mcp.MetaKeyClientCapabilities] == nil) || !stateless && has {
-		return nil, false
-	}
-	if info, has := meta[mcp.MetaKeyClientInfo]; has && info == nil {
-		return nil, false
-	}
-	if _, has := meta[logLevelKey]; has {
-		return nil, false
-	}
-	switch meta["progressToken"].(type) {
-	case nil, string, float64:
-		return meta, true
-	}
-	return nil, false
+	return json.Unmarshal(m.meta[mcp.MetaKeyClientCapabilities], &caps) == nil && caps != nil
 }
 
 // call is what the surface is asked; progress goes to w.
 func (d *directCall) call(ctx context.Context, w http.ResponseWriter) surface.Call {
-	c := surface.Call{Tool: d.tool, Arguments: d.arguments, Protocol: d.protocol, Client: gateway.Client{Meta: d.meta}}
-	if d.protocol >= gateway.StatelessEra {
-		c.Client.Elicitation = elicitation(d.meta)
-	}
-	token := d.meta["progressToken"]
-	if token == nil {
+	c := surface.Call{Tool: d.tool, Arguments: d.params["arguments"], Protocol: d.protocol, Client: clientOf(d.params, d.meta, d.protocol)}
+	if d.token == nil {
 		return c
 	}
 	c.Client.Progress = func(progress, total float64, message string) {
 		params, err := rawjson.Marshal(mcp.ProgressNotificationParams{
-			ProgressToken: token, Progress: progress, Total: total, Message: message,
+			ProgressToken: d.token, Progress: progress, Total: total, Message: message,
 		})
 		if err != nil || ctx.Err() != nil {
 			return // a number that JSON does not have, or nobody listens

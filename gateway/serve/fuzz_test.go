@@ -22,7 +22,7 @@ func FuzzMessageReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var out bytes.Buffer
-		passed, err := io.ReadAll(newMessageReader(io.NopCloser(bytes.NewReader(in)), &out, &batches{}))
+		passed, err := io.ReadAll(newMessageReader(io.NopCloser(bytes.NewReader(in)), &lockedWriter{w: &out}, &batches{}))
 		if err != nil {
 			t.Fatalf("reading ended with %v", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -22,12 +23,12 @@ type messageReader struct {
 	io.Closer
 	lines   *bufio.Scanner
 	rest    []byte // of what is being read
-	out     io.Writer
+	out     *lockedWriter
 	version string // that initialize asked for
 	batches *batches
 }
 
-func newMessageReader(in io.ReadCloser, out io.Writer, b *batches) *messageReader {
+func newMessageReader(in io.ReadCloser, out *lockedWriter, b *batches) *messageReader {
 	r := &messageReader{Closer: in, lines: bufio.NewScanner(in), out: out, batches: b}
 	r.lines.Buffer(nil, maxBody)
 	return r
@@ -45,8 +46,8 @@ func (r *messageReader) Read(p []byte) (int, error) {
 		var err error
 		if line[0] == '[' && json.Valid(line) {
 			err = r.batch(line)
-		} else if _, id, refused := r.check(line); refused == nil {
-			r.rest = append(line, '\n') // over the line's own end in the scanner's buffer, or a copy
+		} else if passed, id, refused := r.check(line); refused == nil {
+			r.rest = append(passed, '\n') // over the line's own end in the scanner's buffer, or a copy
 		} else if id != nil {
 			err = r.write(errorMessage(id, refused))
 		}
@@ -64,32 +65,38 @@ func (r *messageReader) write(line []byte) error {
 	return err
 }
 
-// check decodes a message, and says why it is not passed on and which id the
-// answer has, nil where a notification gets none.
-func (r *messageReader) check(message []byte) (msg jsonrpc.Message, id json.RawMessage, refused *jsonrpc.Error) {
-	none := json.RawMessage("null")
-	if !json.Valid(message) {
-		return nil, none, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "parse error: not JSON: " + words.Value(message)}
+// check reads a message. It returns its form for the SDK, or why it is not
+// passed on and which id the answer has, nil where a notification gets none.
+func (r *messageReader) check(raw []byte) (passed, id json.RawMessage, refused *jsonrpc.Error) {
+	m, wrong := readMessage(raw)
+	if wrong == nil {
+		wrong = m.refusal(m.version())
 	}
-	if kind := rawjson.Kind(message); kind != "object" {
-		return nil, none, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: a message is an object, got " + words.Article(kind)}
+	id = m.id
+	if id == nil && (m.method == "" || wrong != nil && wrong.Code == jsonrpc.CodeInvalidRequest) {
+		id = json.RawMessage("null")
 	}
-	msg, err := jsonrpc.DecodeMessage(message)
-	if err != nil {
-		return nil, none, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("invalid request: %v", err)}
+	if wrong != nil {
+		return nil, id, wrong
 	}
-	e := readEnvelope(message)
-	if e.Method == "initialize" {
-		r.version = e.Params.Version
+	passed, marked := m.forSDK()
+	if marked {
+		r.out.restore.Store(true)
 	}
-	return msg, e.ID, e.refusal(e.Params.Meta.Version)
+	if _, err := jsonrpc.DecodeMessage(passed); err != nil { // it would end the session
+		return nil, id, invalid("%v", err)
+	}
+	if m.method == "initialize" {
+		r.version = text(m.params, "protocolVersion")
+	}
+	return passed, id, nil
 }
 
 // batch passes on the messages of a batch. Their answers, and those of the
 // messages that are refused, go out as one line.
 func (r *messageReader) batch(line []byte) error {
 	refuse := func(why string) error {
-		return r.write(errorMessage(nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + why}))
+		return r.write(errorMessage(nil, invalid("%s", why)))
 	}
 	var messages []json.RawMessage
 	if err := json.Unmarshal(line, &messages); err != nil || len(messages) == 0 {
@@ -101,13 +108,17 @@ func (r *messageReader) batch(line []byte) error {
 	b := &batch{}
 	var passed []byte
 	for _, raw := range messages {
-		msg, id, refused := r.check(raw)
-		if request, ok := msg.(*jsonrpc.Request); ok && refused == nil && request.IsCall() && !r.batches.add(request.ID, b) {
-			refused = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: its id is in use"}
+		one, id, refused := r.check(raw)
+		if refused == nil {
+			// check has decoded it before
+			msg, _ := jsonrpc.DecodeMessage(one)
+			if request, ok := msg.(*jsonrpc.Request); ok && request.IsCall() && !r.batches.add(request.ID, b) {
+				refused = invalid("its id is in use")
+			}
 		}
 		switch {
 		case refused == nil:
-			passed = append(append(passed, raw...), '\n')
+			passed = append(append(passed, one...), '\n')
 		case id != nil:
 			b.answers = append(b.answers, errorMessage(id, refused))
 		}
@@ -188,6 +199,8 @@ func (r *messageReader) end() error {
 // A lockedWriter keeps whole lines together that two writers write. Its Close
 // leaves the output open.
 type lockedWriter struct {
+	restore atomic.Bool // lines may have ids to restore
+
 	mu sync.Mutex // guards w
 	w  io.Writer
 }
@@ -195,7 +208,14 @@ type lockedWriter struct {
 func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.w.Write(p)
+	line := p
+	if l.restore.Load() {
+		line = restoreIDs(p)
+	}
+	if _, err := l.w.Write(line); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (*lockedWriter) Close() error { return nil }

@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/base64"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,38 +34,61 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && strings.EqualFold(u.Host, r.Host)
 }
 
-// post serves one message whose envelope is e: what is not offered is
-// answered here, as the SDK's answers end the sessions of some clients.
-func (h handlers) post(s *Server, w http.ResponseWriter, r *http.Request, e *envelope) {
+// post serves the message m, of which wrong is what no version allows. What
+// is not offered is answered here, as the SDK's answers end the sessions of
+// some clients.
+func (h handlers) post(s *Server, w http.ResponseWriter, r *http.Request, m *message, wrong *jsonrpc.Error) {
 	version := r.Header.Get(versionHeader)
 	session := r.Header.Get(sessionHeader)
-	if refused := e.refusal(version); refused != nil && (session == "" || s.hasSession(session)) {
-		refuseMessage(w, version, e, refused)
+	known := session != "" && s.hasSession(session)
+	if wrong == nil {
+		wrong = m.refusal(version)
+	}
+	if wrong == nil && known && m.method == "initialize" {
+		wrong = invalid("this session is initialized already")
+	}
+	if wrong != nil && (session == "" || known) {
+		refuseMessage(w, version, known, m, wrong)
 		return
+	}
+	raw, marked := m.forSDK()
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	r.ContentLength = int64(len(raw))
+	if marked {
+		w = idWriter{w}
 	}
 	// A message that names a version of the newer era without the header is
 	// refused by the handler of that era, in its terms.
-	if version >= gateway.StatelessEra || version == "" && e.Params.Meta.Version >= gateway.StatelessEra {
+	if version >= gateway.StatelessEra || version == "" && m.version() >= gateway.StatelessEra {
 		r.Header.Del("Last-Event-ID") // nothing is resumed in this era
 		if name, ok := decodedHeader(r.Header.Get(nameHeader)); ok {
 			r.Header.Set(nameHeader, name)
 		}
-		if s.direct(w, r, e.message) {
+		if s.direct(w, r, m) {
 			return
 		}
 		h.stateless.ServeHTTP(w, r)
 		return
 	}
+	h.inSession(s, w, r, m, session)
+}
+
+// inSession serves a message of the handshake era.
+func (h handlers) inSession(s *Server, w http.ResponseWriter, r *http.Request, m *message, session string) {
 	if session != "" {
-		if e.Method == "notifications/cancelled" && s.sessions.cancel(session, string(e.Params.Request)) {
+		if m.method == "notifications/cancelled" && s.sessions.cancel(session, string(m.params["requestId"])) {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
-		if s.directInSession(w, r, e.message, session) {
+		if s.directInSession(w, r, m, session) {
 			return
 		}
 		defer s.sessions.use(session, r.Method)()
 		h.handshake.ServeHTTP(w, r)
+		return
+	}
+	if m.isCall() && m.method != "initialize" && m.method != "ping" {
+		refuseMessage(w, "", false, m, invalid("%s without a session: initialize first, and send the %s that comes back", m.method, sessionHeader))
 		return
 	}
 	closed, ok := s.sessions.open(s.liveSessions)
@@ -97,21 +122,22 @@ func (h handlers) other(s *Server, w http.ResponseWriter, r *http.Request) {
 
 // refuseMessage answers in the form that clients of the version take without
 // ending their session.
-func refuseMessage(w http.ResponseWriter, version string, e *envelope, why *jsonrpc.Error) {
-	if why.Code == jsonrpc.CodeMethodNotFound && !e.isCall() {
+func refuseMessage(w http.ResponseWriter, version string, session bool, m *message, why *jsonrpc.Error) {
+	if why.Code == jsonrpc.CodeMethodNotFound && !m.isCall() {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	status := http.StatusBadRequest
-	if why.Code == jsonrpc.CodeMethodNotFound {
+	switch {
+	case version >= gateway.StatelessEra && why.Code == jsonrpc.CodeMethodNotFound:
+		status = http.StatusNotFound
+	case version >= gateway.StatelessEra || m.id == nil || why.Code == mcp.CodeUnsupportedProtocolVersion:
+	case why.Code == jsonrpc.CodeMethodNotFound || session:
 		status = http.StatusOK
-		if version >= gateway.StatelessEra {
-			status = http.StatusNotFound
-		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(errorMessage(e.ID, why)) // a client that has gone needs no answer
+	_, _ = w.Write(errorMessage(m.id, why)) // a client that has gone needs no answer
 }
 
 // decodedHeader is the text of a header value in the form =?base64?…?=.

@@ -59,7 +59,7 @@ func TestProgressReachesTheCaller(t *testing.T) {
 				r.Progress(1, 3, "one")
 				r.Progress(2, 3, "two")
 			}
-			if r.Meta["progressToken"] != nil || r.Meta["trace"] != "t1" {
+			if r.Meta["progressToken"] != nil || fmt.Sprintf("%s", r.Meta["trace"]) != `"t1"` {
 				t.Errorf("_meta sent on is %v", r.Meta)
 			}
 			for key := range r.Meta {

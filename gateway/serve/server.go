@@ -4,9 +4,7 @@
 // Protocol errors are for malformed requests only; whatever goes wrong in a
 // meta-tool is a result. Results keep their bytes.
 //
-// Limits: the surface is fixed for the life of a Server; a client's
-// inputResponses and _meta go upstream through the SDK's types, so integers
-// there beyond 2^53 round.
+// Limits: the surface is fixed for the life of a Server.
 package serve
 
 import (

@@ -73,12 +73,34 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	return &mcp.CallToolResult{}, nil
 }
 
+// callOf is a call that came through the SDK, whose parameters forSDK may have
+// kept from it.
 func (s *Server) callOf(ctx context.Context, req *mcp.CallToolRequest) surface.Call {
 	c := surface.Call{
-		Tool: req.Params.Name, Arguments: req.Params.Arguments,
-		Protocol: req.ProtocolVersion(), Client: gateway.Client{Meta: req.Params.GetMeta()},
+		Tool: req.Params.Name, Arguments: req.Params.Arguments, Protocol: req.ProtocolVersion(),
 		Session: s.memories.session(req.Session, req.ProtocolVersion()),
 	}
+	meta := map[string]json.RawMessage{}
+	for key, value := range req.Params.GetMeta() {
+		if raw, err := rawjson.Marshal(value); err == nil {
+			meta[key] = raw
+		}
+	}
+	var kept map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(text(meta, paramsKey)), &kept) // nothing was kept
+	if raw := kept["_meta"]; raw != nil {
+		_ = json.Unmarshal(raw, &meta) // which was read before
+	}
+	if kept == nil { // over a transport that does not go through forSDK
+		kept = map[string]json.RawMessage{}
+		if req.Params.InputResponses != nil {
+			kept["inputResponses"], _ = rawjson.Marshal(req.Params.InputResponses)
+		}
+		if req.Params.RequestState != "" {
+			kept["requestState"] = rawjson.Quote(req.Params.RequestState)
+		}
+	}
+	c.Client = clientOf(kept, meta, c.Protocol)
 	if token := req.Params.GetProgressToken(); token != nil {
 		c.Client.Progress = func(progress, total float64, message string) {
 			// A caller that has gone away misses its progress; its call is
@@ -88,34 +110,5 @@ func (s *Server) callOf(ctx context.Context, req *mcp.CallToolRequest) surface.C
 			})
 		}
 	}
-	if c.Protocol < gateway.StatelessEra {
-		return c
-	}
-	c.Client.Elicitation = elicitation(c.Client.Meta)
-	if req.Params.InputResponses != nil {
-		c.Client.InputResponses = encoded(req.Params.InputResponses)
-	}
-	if req.Params.RequestState != "" {
-		c.Client.RequestState = rawjson.Quote(req.Params.RequestState)
-	}
 	return c
-}
-
-// elicitation is the capability that a caller of the era without a handshake
-// has by its _meta, nil for none.
-func elicitation(meta map[string]any) json.RawMessage {
-	caps, _ := meta[mcp.MetaKeyClientCapabilities].(map[string]any)
-	return encoded(caps["elicitation"])
-}
-
-// encoded is v as JSON; nil for a nil v and for what JSON cannot hold.
-func encoded(v any) json.RawMessage {
-	if v == nil {
-		return nil
-	}
-	b, err := rawjson.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return b
 }

@@ -54,9 +54,9 @@ type Request struct {
 	Arguments    json.RawMessage // an object; nil sends {}
 	Meta         map[string]any  // the caller's _meta; keys of the protocol are removed here
 
-	// Elicitation is the caller's elicitation capability, nil when it has
-	// none or speaks a protocol before 2026-07-28.
-	Elicitation    json.RawMessage
+	// Capabilities are those of the caller that answer a server's requests for
+	// input, an object; nil when it speaks a protocol before 2026-07-28.
+	Capabilities   json.RawMessage
 	InputResponses json.RawMessage // relayed unchanged, nil if none
 	RequestState   json.RawMessage // relayed unchanged, nil if none
 

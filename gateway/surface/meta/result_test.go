@@ -113,7 +113,7 @@ func TestUntouchedResult(t *testing.T) {
 
 func TestInputRequired(t *testing.T) {
 	const raw = `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"new":1}}},"requestState":"s1"}`
-	able := gateway.Client{Elicitation: json.RawMessage(`{}`)}
+	able := gateway.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
 	x, err := run(t, raw, gateway.StatelessEra, able)
 	if err != nil {
 		t.Fatal(err)

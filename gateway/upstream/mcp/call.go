@@ -225,8 +225,8 @@ func (c *conn) params(r upstream.Request, token string) (*mcp.CallToolParams, er
 	if c.version() < wire.Stateless {
 		return p, nil
 	}
-	if r.Elicitation != nil {
-		p.Meta[mcp.MetaKeyClientCapabilities] = map[string]json.RawMessage{"elicitation": r.Elicitation}
+	if r.Capabilities != nil {
+		p.Meta[mcp.MetaKeyClientCapabilities] = r.Capabilities
 	}
 	if r.RequestState != nil {
 		if err := json.Unmarshal(r.RequestState, &p.RequestState); err != nil {

@@ -96,7 +96,7 @@ func TestInputRequests(t *testing.T) {
 			t.Errorf("got %s, want %s", got.Raw, want)
 		}
 		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "echo",
-			Elicitation:    json.RawMessage(`{"form":{},"x":12345678901234567890}`),
+			Capabilities:   json.RawMessage(`{"elicitation":{"form":{},"x":12345678901234567890}}`),
 			InputResponses: json.RawMessage(`{"q":{"unknown":1.0,"content":{"n":12345678901234567890}}}`),
 			RequestState:   json.RawMessage(`"s\u0000tate"`)})
 		if err != nil {
