@@ -28,3 +28,11 @@ type Embedder interface {
 type FieldEmbedder interface {
 	EmbedFields(ctx context.Context, tools []map[string]string) ([][]float32, error)
 }
+
+// A QueriesEmbedder embeds many search texts in few requests. The index finds
+// it by assertion; of another it asks for one after the other.
+type QueriesEmbedder interface {
+	// EmbedQueries is EmbedQuery for several texts, with the results of
+	// EmbedDocuments.
+	EmbedQueries(ctx context.Context, texts []string) ([][]float32, error)
+}

@@ -52,8 +52,12 @@ func (es *embeddings) show(next *snapshot.Snapshot) {
 func (es *embeddings) setParams(p snapshot.Params) {
 	es.mu.Lock()
 	defer es.mu.Unlock()
+	before := es.snapshot().PhraseVectors()
 	es.current.Store(es.snapshot().WithParams(p))
 	es.publish()
+	if before == 0 && p.PhraseVectors > 0 { // their vectors were not made
+		es.models.kick()
+	}
 }
 
 // status describes the models.

@@ -23,10 +23,12 @@ const (
 
 var errRenamed = errors.New("the embedder changed its identity")
 
-// A want is a text that lacks its vector, with a document that has it.
+// A want is a text that lacks its vector: what is embedded of a document, or a
+// phrase.
 type want struct {
 	text [32]byte
-	doc  *snapshot.Document
+	doc  *snapshot.Document // nil for a phrase
+	said string             // the phrase, "" for a document
 }
 
 // fillFor fills what is missing of one role's model, pass after pass, until
@@ -51,7 +53,7 @@ func (es *embeddings) fillFor(ctx context.Context, r role) {
 			last = m
 			again.reset()
 		}
-		due := m != nil && (m.fill.due || m.fill.missing > 0 && again.over())
+		due := m != nil && (m.fill.due || m.fill.lacks() && again.over())
 		es.mu.Unlock()
 		if !due {
 			continue
@@ -108,15 +110,15 @@ func (es *embeddings) pass(ctx context.Context, m *model) error {
 // complete.
 func (es *embeddings) endPass(ctx context.Context, m *model, err error) error {
 	es.mu.Lock()
-	left := m.missing(es.snapshot().Docs())
-	m.fill.missing, m.fill.busy = len(left), false
+	left := m.missing(es.snapshot())
+	m.fill.busy = false
 	if err == nil {
 		err = m.failing(left)
 	}
 	if m.fill.err = err; err != nil {
 		m.log(es.log).Warn("embedding tools", "error", err)
 	}
-	turned := !m.ready && len(left) == 0 && len(m.known) > 0
+	turned := !m.ready && m.fill.missing == 0 && len(m.known) > 0
 	m.ready = m.ready || turned
 	es.models.settle(es.options.Fallback)
 	es.publish()
@@ -131,16 +133,26 @@ func (es *embeddings) endPass(ctx context.Context, m *model, err error) error {
 
 // failing says that some of the texts have failed. Others were not tried yet.
 func (m *model) failing(left []want) error {
-	n, why := 0, ""
+	tools, phrases, why := 0, 0, ""
 	for _, w := range left {
-		if f, ok := m.failures[w.text]; ok {
-			n, why = n+1, f.reason
+		f, ok := m.failures[w.text]
+		switch {
+		case !ok:
+			continue
+		case w.doc != nil:
+			tools++
+		default:
+			phrases++
 		}
+		why = f.reason
 	}
-	if n == 0 {
-		return nil
+	switch {
+	case tools > 0:
+		return fmt.Errorf("%d tools have no vector: %s", tools, why)
+	case phrases > 0:
+		return fmt.Errorf("%d phrases have no vector and are left out of those of their tools: %s", phrases, why)
 	}
-	return fmt.Errorf("%d tools have no vector: %s", n, why)
+	return nil
 }
 
 // lookUp takes what is stored of the missing vectors, and returns the rest.
@@ -148,8 +160,7 @@ func (es *embeddings) lookUp(ctx context.Context, m *model) []want {
 	es.mu.Lock()
 	saved := es.saved[m.space]
 	m.fill.due = false
-	todo := m.missing(es.snapshot().Docs())
-	m.fill.missing = len(todo)
+	todo := m.missing(es.snapshot())
 	es.mu.Unlock()
 	if es.store == nil || m.pending() || len(todo) == 0 {
 		return todo
@@ -167,7 +178,7 @@ func (es *embeddings) lookUp(ctx context.Context, m *model) []want {
 		}
 		m.take(todo[i].text, code)
 		n++
-		if _, ok := saved[todo[i].text]; !ok {
+		if _, ok := saved[todo[i].text]; !ok && todo[i].doc != nil {
 			m.unsaved++
 		}
 	}
@@ -175,13 +186,12 @@ func (es *embeddings) lookUp(ctx context.Context, m *model) []want {
 	m.fill.asked += int64(len(todo))
 	m.fill.found += int64(n)
 	if n > 0 {
-		m.ready = m.ready || complete || n == len(todo)
+		m.missing(es.snapshot())
+		m.ready = m.ready || complete || m.fill.missing == 0
 		es.models.settle(es.options.Fallback)
 		es.publish()
 	}
-	todo = slices.DeleteFunc(todo, func(w want) bool { return m.has(w.text) })
-	m.fill.missing = len(todo)
-	return todo
+	return slices.DeleteFunc(todo, func(w want) bool { return m.has(w.text) })
 }
 
 // has says whether the vector of a text is known. The caller holds embeddings.mu.
@@ -215,27 +225,39 @@ func readVector(data []byte, dims int) (vector.Code, bool) {
 	return vector.Encode(v), ok
 }
 
-// missing are the texts of docs that lack a vector and may
-// still get one. The caller
+// missing are the texts of the catalog that lack a vector and may still get
+// one, those of the tools before the phrases, and counts them. The caller
 // holds embeddings.mu.
-func (m *model) missing(docs []*snapshot.Document) (todo []want) {
-	seen := make(map[[32]byte]bool, len(docs))
-	m.fill.refused = 0
-	for _, d := range docs {
-		text := d.Embedded[m.form]
+func (m *model) missing(s *snapshot.Snapshot) (todo []want) {
+	seen := make(map[[32]byte]bool, len(s.Docs()))
+	lacks := func(text [32]byte, refused *int) bool {
 		if seen[text] {
-			continue
+			return false
 		}
 		seen[text] = true
-		switch {
-		case m.has(text):
-		case m.hopeless(text):
-			m.fill.refused++
-		default:
-			todo = append(todo, want{text, d})
+		if !m.has(text) && m.hopeless(text) {
+			*refused++
+			return false
+		}
+		return !m.has(text)
+	}
+	m.fill.refused, m.fill.mute = 0, 0
+	for _, d := range s.Docs() {
+		if text := d.Embedded[m.form]; lacks(text, &m.fill.refused) {
+			todo = append(todo, want{text: text, doc: d})
 		}
 	}
-	m.fill.wanted = len(seen)
+	m.fill.wanted, m.fill.missing = len(seen), len(todo)
+	if s.PhraseVectors() > 0 {
+		for _, d := range s.Docs() {
+			for i, text := range d.PhraseHashes() {
+				if lacks(text, &m.fill.mute) {
+					todo = append(todo, want{text: text, said: d.Phrases()[i].Text})
+				}
+			}
+		}
+	}
+	m.fill.said, m.fill.silent = len(seen)-m.fill.wanted, len(todo)-m.fill.missing
 	return todo
 }
 

@@ -93,7 +93,7 @@ func (p *filler) run(ctx context.Context, todo []want) error {
 	fresh, tried := p.split(todo)
 	var err error
 	for err == nil && len(fresh) > 0 {
-		n := min(p.size, len(fresh))
+		n := min(p.size, alike(fresh))
 		err = p.batch(ctx, fresh[:n])
 		fresh = fresh[n:]
 	}
@@ -106,6 +106,16 @@ func (p *filler) run(ctx context.Context, todo []want) error {
 	}
 	p.blame()
 	return err
+}
+
+// alike is how many of the first are documents, or phrases.
+func alike(todo []want) int {
+	for i, w := range todo {
+		if (w.doc == nil) != (todo[0].doc == nil) {
+			return i
+		}
+	}
+	return len(todo)
 }
 
 func (p *filler) split(todo []want) (fresh, tried []want) {
@@ -241,8 +251,11 @@ func checked(v []float32, dims int, err error) ([]float32, error) {
 	return nil, errNoVector
 }
 
-// embed calls the embedder for a batch.
+// embed calls the embedder for a batch, of documents or of phrases.
 func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
+	if batch[0].doc == nil {
+		return p.embedPhrases(ctx, batch)
+	}
 	fields := make([]map[string]string, len(batch))
 	texts := make([]string, len(batch))
 	for i, w := range batch {
@@ -264,6 +277,25 @@ func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
 	return p.m.embedder.EmbedDocuments(ctx, texts)
 }
 
+// embedPhrases embeds phrases as what they are: what somebody searches with.
+func (p *filler) embedPhrases(ctx context.Context, batch []want) ([][]float32, error) {
+	texts := make([]string, len(batch))
+	for i, w := range batch {
+		texts[i] = w.said
+	}
+	if e, ok := p.m.embedder.(QueriesEmbedder); ok {
+		return e.EmbedQueries(ctx, texts)
+	}
+	vectors := make([][]float32, len(batch))
+	for i, text := range texts {
+		var err error
+		if vectors[i], err = p.m.embedder.EmbedQuery(ctx, text); err != nil {
+			return vectors, err
+		}
+	}
+	return vectors, nil
+}
+
 // keep stores vectors and takes them into memory, where they serve even when
 // they cannot be stored.
 func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]float32) {
@@ -277,9 +309,13 @@ func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]flo
 		m.take(text, code)
 	}
 	p.embedded += len(good)
-	m.unsaved += len(good)
 	m.fill.rate = float64(p.embedded) / max(time.Since(p.started).Seconds(), 1e-3)
-	m.fill.missing = max(0, m.fill.missing-len(good))
+	if batch[0].doc == nil {
+		m.fill.silent = max(0, m.fill.silent-len(good))
+	} else {
+		m.unsaved += len(good)
+		m.fill.missing = max(0, m.fill.missing-len(good))
+	}
 	info := m.spaceInfo()
 	readOnly := es.readOnly()
 	if m.ready && time.Since(p.published) > publishEvery {

@@ -25,16 +25,17 @@ type model struct {
 	graph    graph
 
 	// Guarded by embeddings.mu.
-	known    map[[32]byte]vector.Code // by text
-	dims     int
-	ready    bool // it has had every vector once, and may serve
-	looked   bool // the store was asked for what is missing
-	failures map[[32]byte]failure
-	changed  int // counts changes of known
-	unsaved  int // of the vectors taken, those that are not in the file
-	built    *snapshot.Space
-	builtOf  []*snapshot.Document // the documents of built
-	builtAt  int                  // changed, when built was made
+	known     map[[32]byte]vector.Code // by text
+	dims      int
+	ready     bool // it has had every vector once, and may serve
+	looked    bool // the store was asked for what is missing
+	failures  map[[32]byte]failure
+	changed   int // counts changes of known
+	unsaved   int // of the vectors taken, those that are not in the file
+	built     *snapshot.Space
+	builtOf   []*snapshot.Document // the documents of built
+	builtAt   int                  // changed, when built was made
+	builtWith float64              // the weight of phrases in built
 
 	fill filling
 }
@@ -56,11 +57,17 @@ type filling struct {
 	wanted  int     // texts of the searchable catalog
 	missing int     // those that lack their vector and may still get it
 	refused int     // those that are not tried again
+	said    int     // phrases that count, as the next two
+	silent  int     // that lack their vector and may still get it
+	mute    int     // that are not tried again
 	rate    float64 // texts embedded a second
 	err     error   // of the last pass; nil when it succeeded
 	asked   int64
 	found   int64 // in the store
 }
+
+// lacks says whether something is missing.
+func (f *filling) lacks() bool { return f.missing+f.silent > 0 }
 
 func newModel(e Embedder) *model {
 	m := &model{
@@ -135,9 +142,9 @@ func (ms *models) settled() (bool, error) {
 		case m == nil:
 		case m.fill.due, m.fill.busy:
 			return false, nil
-		case m.fill.missing > 0 && m.fill.err != nil:
+		case m.fill.lacks() && m.fill.err != nil:
 			return true, m.fill.err
-		case m.fill.missing > 0, m.graph.busy:
+		case m.fill.lacks(), m.graph.busy:
 			return false, nil
 		}
 	}
@@ -164,6 +171,7 @@ func (ms *models) status() (all []ModelStatus) {
 	for _, m := range ms.all() {
 		st := ModelStatus{
 			Model: m.identity, Dims: m.dims, Wanted: m.fill.wanted, Vectors: m.fill.wanted - m.fill.missing - m.fill.refused,
+			PhraseVectors: m.fill.said - m.fill.silent - m.fill.mute, Phrases: m.fill.said,
 			Rate: m.fill.rate, CacheHit: m.fill.found, CacheAll: m.fill.asked,
 		}
 		switch {
@@ -250,38 +258,80 @@ func (m *model) waiting() string {
 // embeddings.mu.
 func (es *embeddings) assemble(m *model, s *snapshot.Snapshot) *snapshot.Space {
 	docs := s.Docs()
-	if m.built != nil && sameDocs(m.builtOf, docs) && m.builtAt == m.changed {
+	if m.built != nil && sameDocs(m.builtOf, docs) && m.builtAt == m.changed && m.builtWith == s.PhraseVectors() {
 		return m.built
 	}
 	m.prune(docs)
-	rows := m.rowsOf(docs)
-	m.built = snapshot.NewSpace(s, m.identity, m.embedder, rows, es.near(m, s, rows))
-	m.builtOf, m.builtAt = docs, m.changed
+	rows, phrases := m.rowsOf(docs, s.PhraseVectors())
+	m.built = snapshot.NewSpace(s, m.identity, m.embedder, rows, es.near(m, s, rows)).WithPhrases(phrases)
+	m.builtOf, m.builtAt, m.builtWith = docs, m.changed, s.PhraseVectors()
 	return m.built
 }
 
-// rowsOf are the vectors of docs.
-func (m *model) rowsOf(docs []*snapshot.Document) *vector.Codes {
-	rows := vector.NewCodes(len(docs), m.dims)
+// rowsOf are the vectors of docs, in which their phrases weigh v, and those of
+// the phrases.
+func (m *model) rowsOf(docs []*snapshot.Document, v float64) (rows *vector.Codes, phrases map[[32]byte]vector.Code) {
+	rows, phrases = vector.NewCodes(len(docs), m.dims), map[[32]byte]vector.Code{}
 	for i, d := range docs {
-		if code, ok := m.known[d.Embedded[m.form]]; ok {
+		text := d.Embedded[m.form]
+		code, ok := m.known[text]
+		if v > 0 && (ok || m.hopeless(text)) {
+			code = m.withPhrases(code, d, v, phrases)
+		}
+		if code.Scale > 0 {
 			rows.Set(i, code)
 		}
 	}
-	return rows
+	return rows, phrases
+}
+
+// withPhrases is the code of unit(own + v · mean of the phrases' vectors),
+// summed in floats and coded once. Phrases without a vector are left out, and
+// without any own stays as it is. Those that there are go into used.
+func (m *model) withPhrases(own vector.Code, d *snapshot.Document, v float64, used map[[32]byte]vector.Code) vector.Code {
+	var sum []float32
+	n := 0
+	for _, h := range d.PhraseHashes() {
+		if code, ok := m.known[h]; ok {
+			if sum == nil {
+				sum = make([]float32, m.dims)
+			}
+			code.AddTo(sum)
+			used[h] = code
+			n++
+		}
+	}
+	if n == 0 {
+		return own
+	}
+	for i := range sum {
+		sum[i] *= float32(v / float64(n))
+	}
+	if own.Scale > 0 {
+		own.AddTo(sum)
+	}
+	if u, ok := vector.Unit(sum); ok {
+		return vector.Encode(u)
+	}
+	return own // they cancel each other
 }
 
 // prune forgets the vectors that no document has, once they are many.
 func (m *model) prune(docs []*snapshot.Document) {
 	const few = 1000
-	if len(m.known) <= len(docs)+len(docs)/4+few {
+	n := len(docs)
+	for _, d := range docs {
+		n += len(d.PhraseHashes())
+	}
+	if len(m.known) <= n+n/4+few {
 		return
 	}
-	known := make(map[[32]byte]vector.Code, len(docs))
+	known := make(map[[32]byte]vector.Code, n)
 	for _, d := range docs {
-		text := d.Embedded[m.form]
-		if code, ok := m.known[text]; ok {
-			known[text] = code
+		for _, text := range append([][32]byte{d.Embedded[m.form]}, d.PhraseHashes()...) {
+			if code, ok := m.known[text]; ok {
+				known[text] = code
+			}
 		}
 	}
 	m.known = known

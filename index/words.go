@@ -50,6 +50,9 @@ type Explanation = snapshot.Explanation
 // A Term is one query term's share of a BM25F score.
 type Term = snapshot.Term
 
+// A PhraseMatch is what a phrase of a tool has in common with a query.
+type PhraseMatch = snapshot.PhraseMatch
+
 // A Listing asks for one page of the catalog.
 type Listing = snapshot.Listing
 

@@ -147,6 +147,16 @@ func (e *Endpoint) EmbedQuery(ctx context.Context, text string) ([]float32, erro
 // EmbedDocuments returns one vector a text, in order. On error the slice has
 // the vectors there are, nil for the others.
 func (e *Endpoint) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	return e.embedMany(ctx, e.opts.DocumentPrefix, texts)
+}
+
+// EmbedQueries is EmbedDocuments for search texts that nobody waits for: they
+// go in batches, and do not get in the way of EmbedQuery.
+func (e *Endpoint) EmbedQueries(ctx context.Context, texts []string) ([][]float32, error) {
+	return e.embedMany(ctx, e.opts.QueryPrefix, texts)
+}
+
+func (e *Endpoint) embedMany(ctx context.Context, prefix string, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	if len(texts) == 0 {
 		return out, ctx.Err()
@@ -165,7 +175,7 @@ func (e *Endpoint) EmbedDocuments(ctx context.Context, texts []string) ([][]floa
 	}
 	prepared := make([]string, len(texts))
 	for i, t := range texts {
-		prepared[i] = e.prepare(e.opts.DocumentPrefix, t)
+		prepared[i] = e.prepare(prefix, t)
 	}
 	if err := e.embedAll(ctx, prepared, out); err != nil {
 		return out, e.wrap(err)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+
+	"github.com/tooldex/tooldex/index/phrase"
 )
 
 // A dumpFile is what Dump writes: see the members' names.
@@ -22,7 +24,8 @@ type dumpTool struct {
 	Tool     string                    `json:"tool"` // qualified name
 	Category string                    `json:"category"`
 	Lengths  map[string]uint32         `json:"lengths"`
-	Terms    map[string]map[string]int `json:"terms"` // by field, by term
+	Phrases  []phrase.Phrase           `json:"phrases,omitempty"` // that count
+	Terms    map[string]map[string]int `json:"terms"`             // by field, by term
 }
 
 // Dump writes what the lexical arm holds as JSON: each tool's terms by field
@@ -61,6 +64,7 @@ func (s *Snapshot) dumped(doc *Document) dumpTool {
 		ID:       doc.ID,
 		Tool:     doc.Qualified,
 		Category: doc.Category,
+		Phrases:  doc.Phrases(),
 		Lengths:  map[string]uint32{},
 		Terms:    map[string]map[string]int{},
 	}

@@ -1,12 +1,15 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/rank"
+	"github.com/tooldex/tooldex/index/vector"
 )
 
 // Explain accounts for the score of the tool id under q, also when q's filter
@@ -37,6 +40,7 @@ func (r *search) explain(doc uint32) Explanation {
 	if r.mode != Semantic {
 		r.explainTerms(doc, &e)
 	}
+	e.Phrases = r.s.docs[doc].matches(r)
 	e.Lambda = 1
 	if r.weights.Alone > 0 {
 		e.Keyword = e.BM25F * r.weights.Alone
@@ -68,6 +72,35 @@ func (r *search) explainTerms(doc uint32, e *Explanation) {
 		e.BM25F += c.Score
 		e.Terms = append(e.Terms, t)
 	}
+}
+
+// matches says what each phrase has in common with the query of a search.
+func (d *Document) matches(r *search) (all []PhraseMatch) {
+	an := analyzers.Get().(*analysis.Analyzer)
+	defer analyzers.Put(an)
+	hashes := d.PhraseHashes()
+	for i, p := range d.Phrases() {
+		m := PhraseMatch{Text: p.Text, Source: p.Source, Stale: p.Stale}
+		for _, tok := range an.Tokens(p.Text) {
+			for _, q := range r.lexical.Terms {
+				if q.Text == tok.Text && r.mode != Semantic && !slices.Contains(m.Terms, q.Text) {
+					m.Terms = append(m.Terms, q.Text)
+				}
+			}
+		}
+		if r.space != nil {
+			if code, ok := r.space.phrases[hashes[i]]; ok {
+				one := vector.NewCodes(1, len(code.Numbers))
+				one.Set(0, code)
+				m.Cosine = float64(one.Score(0, &r.query))
+			}
+		}
+		all = append(all, m)
+	}
+	slices.SortStableFunc(all, func(a, b PhraseMatch) int {
+		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(len(b.Terms), len(a.Terms)))
+	})
+	return all
 }
 
 // explainVectors accounts for the part of the vectors.

@@ -16,7 +16,10 @@ type Params struct {
 	// Fusion is keyed by the identity of the vectors (a prefix of
 	// Embedder.Model() is enough, the longest wins); "" is the default.
 	Fusion map[string]Fusion `json:"fusion"`
-	Floor  float64           `json:"floor"` // score that counts towards Results.Total
+	// PhraseVectors is the weight v of a tool's phrases in its vector, the
+	// unit vector of its own and v times the mean of theirs; 0 leaves them out.
+	PhraseVectors float64 `json:"phrase_vectors"`
+	Floor         float64 `json:"floor"` // score that counts towards Results.Total
 	// Confidence is keyed by mode and identity, "hybrid builtin/static-v1"
 	// (prefixes again); without an entry neither confidence nor weak match
 	// is reported.
@@ -60,6 +63,7 @@ func DefaultParams() Params {
 			"phrases":     {Weight: .6, B: 0}, // few tools have any: by length, those few would count for nothing
 		},
 		Fusion:          map[string]Fusion{"": {Lambda: .5, Gamma: .2}},
+		PhraseVectors:   1,
 		Floor:           .1,
 		Confidence:      map[string]Thresholds{"hybrid builtin/static-v1": {Weak: .24}},
 		Diversity:       .6,
@@ -70,6 +74,9 @@ func DefaultParams() Params {
 
 // Check reports the first parameter that no score could be computed with.
 func (p *Params) Check() error {
+	if !(p.PhraseVectors >= 0) {
+		return fmt.Errorf("ranking parameters: phrase_vectors %v is negative", p.PhraseVectors)
+	}
 	if !(p.K1 >= 0) {
 		return fmt.Errorf("ranking parameters: k1 %v is negative", p.K1)
 	}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"regexp"
 
+	"github.com/tooldex/tooldex/index/phrase"
 	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/tool"
 )
@@ -78,19 +79,31 @@ type Hit struct {
 
 // An Explanation accounts for one score: the parts add up to it.
 type Explanation struct {
-	Score     float64  `json:"score"`
-	Keyword   float64  `json:"keyword"`   // BM25F / Upper
-	BM25F     float64  `json:"bm25f"`     // raw score
-	Upper     float64  `json:"upper"`     // the query's upper bound
-	Cosine    float64  `json:"cosine"`    // 0 without a vector
-	Prior     float64  `json:"prior"`     // query vector times the server's mean vector
-	Lambda    float64  `json:"lambda"`    // weight of Keyword
-	Gamma     float64  `json:"gamma"`     // weight of Prior
-	ExactName bool     `json:"exactName"` // the exact-name rule raised the score
-	HasVector bool     `json:"hasVector"`
-	Terms     []Term   `json:"terms"`
-	Rank      int      `json:"rank"`              // 1-based among the allowed tools, 0 when not allowed
-	Dropped   []string `json:"dropped,omitempty"` // why the tool is not among the hits: filters, scope, floor, limit
+	Score     float64 `json:"score"`
+	Keyword   float64 `json:"keyword"`   // BM25F / Upper
+	BM25F     float64 `json:"bm25f"`     // raw score
+	Upper     float64 `json:"upper"`     // the query's upper bound
+	Cosine    float64 `json:"cosine"`    // 0 without a vector
+	Prior     float64 `json:"prior"`     // query vector times the server's mean vector
+	Lambda    float64 `json:"lambda"`    // weight of Keyword
+	Gamma     float64 `json:"gamma"`     // weight of Prior
+	ExactName bool    `json:"exactName"` // the exact-name rule raised the score
+	HasVector bool    `json:"hasVector"`
+	Terms     []Term  `json:"terms"`
+	// Phrases are those of the tool that count, the nearest to the query first.
+	Phrases []PhraseMatch `json:"phrases,omitempty"`
+	Rank    int           `json:"rank"`              // 1-based among the allowed tools, 0 when not allowed
+	Dropped []string      `json:"dropped,omitempty"` // why the tool is not among the hits: filters, scope, floor, limit
+}
+
+// A PhraseMatch is what a phrase of a tool has in common with a query. Its
+// terms are part of the tool's field "phrases", its vector of the tool's.
+type PhraseMatch struct {
+	Text   string        `json:"text"`
+	Source phrase.Source `json:"source"`
+	Stale  bool          `json:"stale,omitempty"` // written for another text of the tool
+	Terms  []string      `json:"terms,omitempty"` // of the query
+	Cosine float64       `json:"cosine"`          // 0 without a vector
 }
 
 // A Term is one query term's share of a BM25F score.

@@ -219,6 +219,9 @@ func (s *Snapshot) Serving() *Space {
 // Docs are the searchable documents in the order of their ids.
 func (s *Snapshot) Docs() []*Document { return s.docs }
 
+// PhraseVectors is the weight of phrases in the vectors of tools.
+func (s *Snapshot) PhraseVectors() float64 { return s.params.PhraseVectors }
+
 // Generation counts the states of the catalog up to this one.
 func (s *Snapshot) Generation() uint64 { return s.generation }
 

@@ -20,6 +20,7 @@ type Space struct {
 	rows     *vector.Codes // by document
 	servers  *vector.Codes // by server: the mean of its tools' vectors, not normalised
 	near     Nearer        // candidates among many documents
+	phrases  map[[32]byte]vector.Code
 }
 
 // A QueryEmbedder turns a search text into a vector of the space that Model
@@ -39,6 +40,14 @@ type Nearer interface {
 // nearest: rows themselves, or a graph over them.
 func NewSpace(s *Snapshot, model string, e QueryEmbedder, rows *vector.Codes, near Nearer) *Space {
 	return &Space{model: model, embedder: e, rows: rows, servers: serverMeans(s, rows), near: near}
+}
+
+// WithPhrases is the space with the vectors of phrases, by hash, which are
+// part of those of their tools already: they explain scores.
+func (sp *Space) WithPhrases(phrases map[[32]byte]vector.Code) *Space {
+	c := *sp
+	c.phrases = phrases
+	return &c
 }
 
 // Model is the identity of the vectors.
