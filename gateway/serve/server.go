@@ -34,6 +34,9 @@ var surfaces = map[string]func(*gateway.Gateway, surface.Options) surface.Surfac
 	"toolbox":  toolbox.New,
 }
 
+// Surfaces are the names that Options.Surface may have.
+func Surfaces() []string { return slices.Sorted(maps.Keys(surfaces)) }
+
 // Options configure New. The zero value works.
 type Options struct {
 	Name    string // the server's name for clients; "" means "tooldex"
@@ -75,8 +78,7 @@ func New(g *gateway.Gateway, o Options) (*Server, error) {
 	o = o.withDefaults()
 	open, ok := surfaces[o.Surface]
 	if !ok {
-		names := slices.Sorted(maps.Keys(surfaces))
-		return nil, fmt.Errorf("there is no surface %q%s (there are %s)", o.Surface, words.DidYouMean(o.Surface, names), words.Join(names))
+		return nil, fmt.Errorf("there is no surface %q%s (there are %s)", o.Surface, words.DidYouMean(o.Surface, Surfaces()), words.Join(Surfaces()))
 	}
 	s := &Server{
 		surface: open(g, o.SurfaceOptions), names: map[string]bool{}, opts: o, log: o.Logger, metrics: o.Metrics,

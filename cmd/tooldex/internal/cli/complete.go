@@ -10,6 +10,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/embed"
 	"github.com/tooldex/tooldex/eval/metric"
+	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/clients"
@@ -29,6 +30,7 @@ var (
 		"log.level": {"debug", "info", "warn", "error"},
 		"embedder":  {embed.Builtin, embed.Ollama, embed.OpenAI, embed.None},
 		"transport": {"http", "sse"},
+		"surface":   serve.Surfaces(),
 		"metric":    metric.Names([]int{1, 5, 10}),
 	}
 )

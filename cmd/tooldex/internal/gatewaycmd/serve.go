@@ -34,11 +34,16 @@ func (c commands) serve() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve one client on standard input and output")
-	cmd.Flags().StringVar(&surface, "surface", "", "serve this `set` of meta-tools in place of meta_server.default.surface: meta, discover, toolbox")
+	cmd.Flags().StringVar(&surface, "surface", "", "serve this `set` of meta-tools in place of meta_server.default.surface")
 	cmd.Flags().String("listen", "", "serve HTTP on this loopback `address` (default 127.0.0.1:7420)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if stdio && cmd.Flags().Changed("listen") {
 			return cli.Usagef(cmd, "--stdio and --listen: want one of them")
+		}
+		if surface != "" {
+			if err := cli.OneOf(cmd, "surface", surface); err != nil {
+				return err
+			}
 		}
 		if stdio {
 			return c.serveStdio(cmd, surface)
