@@ -21,6 +21,7 @@ import (
 
 	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/eval/metric"
+	"github.com/tooldex/tooldex/eval/phrased"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -30,6 +31,7 @@ type Options struct {
 	Mode     index.Mode     // "" means hybrid
 	Embedder index.Embedder // nil searches without vectors
 	Params   *index.Params  // nil means index.DefaultParams
+	Phrases  phrased.From   // "" means none
 	K        []int          // cut-offs of recall, hit and all; nil means 1, 5, 10
 	Limit    int            // rows that a client asks for; 0 means 10
 	Depth    int            // rows that mrr and map look at; 0 means 100
@@ -42,7 +44,7 @@ type Options struct {
 type Progress func(stage string, done, total int)
 
 func (o Options) withDefaults() Options {
-	o.Mode = cmp.Or(o.Mode, index.Hybrid)
+	o.Mode, o.Phrases = cmp.Or(o.Mode, index.Hybrid), cmp.Or(o.Phrases, phrased.None)
 	if o.K == nil {
 		o.K = []int{1, 5, 10}
 	}
@@ -74,6 +76,7 @@ func (lib *library) run(ctx context.Context, sets []*labels.Set, o Options) (*Re
 		if err != nil {
 			return nil, fmt.Errorf("search set %s: %w", s.Title(), err)
 		}
+		r.Phrases = lib.phrased[s]
 		res.Sets = append(res.Sets, r)
 	}
 	res.summarise(o)

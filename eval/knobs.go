@@ -29,7 +29,7 @@ func knobs(mode index.Mode, model string) []knob {
 	ks := []knob{
 		weightKnob("name", weights, .25), weightKnob("title", weights, .25), weightKnob("server", weights, .25),
 		weightKnob("params", light, .1), weightKnob("param_text", light, .1), weightKnob("phrases", light, .1),
-		bKnob("name", bs, "name"), bKnob("text", bs, "description", "title", "params", "param_text", "phrases"),
+		bKnob("name", bs, "name"), bKnob("text", bs, "description", "title", "params", "param_text"), bKnob("phrases", bs, "phrases"),
 		{"k1", []float64{.6, .9, 1.2, 1.6, 2}, .1, 3,
 			func(p *index.Params) float64 { return p.K1 }, func(p *index.Params, v float64) { p.K1 = v }},
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/eval/metric"
 	"github.com/tooldex/tooldex/eval/rescore"
-	"github.com/tooldex/tooldex/eval/stat"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -66,7 +65,7 @@ func (l *landscape) collect(ctx context.Context) error {
 	lib := newLibrary(l.o.Options)
 	defer lib.close()
 	for _, s := range l.sets {
-		drawn := draw(s.Queries, l.o.Queries, l.o.Seed)
+		drawn := s.Draw(l.o.Queries, l.o.Seed)
 		if len(drawn) < l.o.Folds {
 			return fmt.Errorf("tune: set %s has %d answerable queries; want %d or more", s.Title(), len(drawn), l.o.Folds)
 		}
@@ -98,18 +97,6 @@ func (l *landscape) collectSet(ctx context.Context, ix rescore.Engine, qs []labe
 		return err
 	}, func(done int) { l.o.Progress("candidates of "+title, done, len(qs)) })
 	return out, err
-}
-
-// draw takes up to n answerable queries in random order.
-func draw(qs []labels.Query, n int, seed uint64) []labels.Query {
-	var out []labels.Query
-	for _, q := range qs {
-		if q.Answerable() {
-			out = append(out, q)
-		}
-	}
-	stat.Source(seed).Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	return out[:min(n, len(out))]
 }
 
 // climb is the search for a part of the queries.

@@ -5,38 +5,51 @@ import (
 	"fmt"
 
 	"github.com/tooldex/tooldex/eval/labels"
+	"github.com/tooldex/tooldex/eval/phrased"
 	"github.com/tooldex/tooldex/index"
 )
 
 // A library keeps the indexes of the sets, one for each catalog: the splits
-// of a set share theirs.
+// of a set share theirs, unless there are phrases, which differ.
 type library struct {
-	o     Options
-	byTop map[*index.Tool]*index.Index
+	o       Options
+	indexes map[catalog]*index.Index
+	phrased map[*labels.Set]*phrased.Report
+}
+
+// A catalog is a list of tools, and the set whose requests are no phrases of
+// them.
+type catalog struct {
+	top *index.Tool
+	set *labels.Set // nil without phrases
 }
 
 func newLibrary(o Options) *library {
-	return &library{o: o, byTop: map[*index.Tool]*index.Index{}}
+	return &library{o: o, indexes: map[catalog]*index.Index{}, phrased: map[*labels.Set]*phrased.Report{}}
 }
 
 func (l *library) open(ctx context.Context, s *labels.Set) (*index.Index, error) {
 	if len(s.Tools) == 0 {
 		return nil, fmt.Errorf("index set %s: it has no tools", s.Title())
 	}
-	top := &s.Tools[0]
-	if ix := l.byTop[top]; ix != nil {
+	key := catalog{top: &s.Tools[0]}
+	if l.o.Phrases != phrased.None {
+		key.set = s
+	}
+	if ix := l.indexes[key]; ix != nil {
 		return ix, nil
 	}
-	ix, err := Open(ctx, s.Tools, l.o)
+	tools, report := phrased.Tools(s, l.o.Phrases)
+	ix, err := Open(ctx, tools, l.o)
 	if err != nil {
 		return nil, fmt.Errorf("index set %s: %w", s.Title(), err)
 	}
-	l.byTop[top] = ix
+	l.indexes[key], l.phrased[s] = ix, report
 	return ix, nil
 }
 
 func (l *library) close() {
-	for _, ix := range l.byTop {
+	for _, ix := range l.indexes {
 		ix.Close() // in memory: there is nothing to lose
 	}
 }

@@ -101,7 +101,7 @@ func (b *reporter) sizes(ctx context.Context, p *report.Page) error {
 	for i, s := range b.sets {
 		l := report.Line{Name: s.Title()}
 		small := *s
-		small.Queries = draw(s.Queries, b.o.Sample, b.o.Seed)
+		small.Queries = s.Draw(b.o.Sample, b.o.Seed)
 		if len(small.Queries) == 0 {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/eval/metric"
+	"github.com/tooldex/tooldex/eval/phrased"
 	"github.com/tooldex/tooldex/eval/stat"
 	"github.com/tooldex/tooldex/index"
 )
@@ -39,6 +40,7 @@ type SetResult struct {
 	Degraded     int                           `json:"degraded,omitempty"` // queries that got less than the mode asked for
 	Reason       string                        `json:"reason,omitempty"`   // why the first of them did
 	Skipped      int                           `json:"skipped,omitempty"`  // lines that lenient reading passed over
+	Phrases      *phrased.Report               `json:"phrases,omitempty"`  // absent without any
 	Metrics      map[string]float64            `json:"metrics"`
 	Intervals    map[string]stat.Interval      `json:"intervals"` // 95 %, bootstrap over queries
 	Kinds        map[string]map[string]float64 `json:"kinds,omitempty"`

@@ -26,7 +26,7 @@ type outcomes struct {
 // askSet searches for up to n answerable queries of a set, as they are and
 // with their right tools removed, and for all its unanswerable ones.
 func askSet(ctx context.Context, ix searcher, s *labels.Set, n int, o Options) (outcomes, error) {
-	drawn := draw(s.Queries, n, o.Seed)
+	drawn := s.Draw(n, o.Seed)
 	answerable := len(drawn)
 	for _, q := range s.Queries {
 		if !q.Answerable() {

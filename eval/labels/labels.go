@@ -3,7 +3,8 @@
 //
 // [Load] reads a folder in one of two forms:
 //
-//	tools.jsonl            {"id","server","name","description","input_schema"?}
+//	tools.jsonl            {"id","server","name","description","input_schema"?,"phrases"?}
+//	phrases.jsonl          {"id","phrases"}; optional
 //	queries[.SPLIT].jsonl  {"id","text","kind"?}
 //	qrels[.SPLIT].tsv      query <tab> tool <tab> grade
 //
@@ -26,6 +27,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tooldex/tooldex/eval/stat"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -34,7 +36,7 @@ type Set struct {
 	Name    string // the folder's name
 	Split   string // "" when the folder has no splits
 	Dir     string
-	Tools   []index.Tool // Key is the id that labels use
+	Tools   []index.Tool // Key is the id that labels use; Phrases what the set says of them
 	Queries []Query
 	Skipped int // labels and lines that Options.Lenient passed over
 }
@@ -70,6 +72,18 @@ func (s *Set) Answerable() int {
 		}
 	}
 	return n
+}
+
+// Draw takes up to n answerable queries in random order.
+func (s *Set) Draw(n int, seed uint64) []Query {
+	var out []Query
+	for _, q := range s.Queries {
+		if q.Answerable() {
+			out = append(out, q)
+		}
+	}
+	stat.Source(seed).Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out[:min(n, len(out))]
 }
 
 // Options say how to read a set. The zero value reads every split strictly.

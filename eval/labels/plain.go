@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/phrase"
 )
 
 // plain is the folder of tools.jsonl, queries[.SPLIT].jsonl, qrels[.SPLIT].tsv.
@@ -40,7 +41,11 @@ func globEscape(dir string) string {
 }
 
 func (plain) tools(dir string, lenient bool) ([]index.Tool, int, error) {
-	return ReadTools(filepath.Join(dir, "tools.jsonl"), lenient)
+	tools, skipped, err := ReadTools(filepath.Join(dir, "tools.jsonl"), lenient)
+	if err == nil {
+		err = addPhrases(tools, filepath.Join(dir, "phrases.jsonl"))
+	}
+	return tools, skipped, err
 }
 
 // ReadTools reads a tools.jsonl. Lenient passes over repeated ids, the first
@@ -86,7 +91,7 @@ func distinct(field string, lenient bool) func(id string) error {
 
 // own are the fields of a line that are not part of the tool object.
 var own = map[string]bool{"id": true, "server": true, "name": true, "description": true,
-	"input_schema": true, "inputSchema": true}
+	"input_schema": true, "inputSchema": true, "phrases": true}
 
 func parseTool(line []byte) (index.Tool, error) {
 	o, err := parseObject(line)
@@ -107,7 +112,55 @@ func parseTool(line []byte) (index.Tool, error) {
 		return t, err
 	}
 	t.Key = id
-	return t, nil
+	t.Phrases, err = phrases(o)
+	return t, err
+}
+
+// addPhrases reads what is said of tools from a file of its own, if it exists.
+func addPhrases(tools []index.Tool, path string) error {
+	if !exists(path) {
+		return nil
+	}
+	at := make(map[string]int, len(tools))
+	for i := range tools {
+		at[tools[i].Key] = i
+	}
+	_, err := eachLine(path, func(_ int, line []byte) error {
+		o, err := parseObject(line)
+		if err != nil {
+			return err
+		}
+		id, err := o.text("id", true)
+		if err != nil {
+			return err
+		}
+		i, ok := at[id]
+		if !ok {
+			return fmt.Errorf("field \"id\": no tool %q in tools.jsonl", id)
+		}
+		more, err := phrases(o)
+		tools[i].Phrases = append(tools[i].Phrases, more...)
+		return err
+	})
+	return err
+}
+
+// phrases reads what people say when they need the tool.
+func phrases(o object) ([]string, error) {
+	raw, ok := o["phrases"]
+	if !ok {
+		return nil, nil
+	}
+	var list []string
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("field \"phrases\": want a list of strings: %w", err)
+	}
+	for i, text := range list {
+		if _, err := phrase.Clean(phrase.Clip(text)); err != nil {
+			return nil, fmt.Errorf("field \"phrases\": phrase %d: %w", i+1, err)
+		}
+	}
+	return list, nil
 }
 
 // toolObject writes the object as tools/list would carry it, the schema in its

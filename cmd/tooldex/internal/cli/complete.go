@@ -26,7 +26,7 @@ var (
 	Sorts      = []string{"name", "created_at", "execution_count", "success_rate", "category"}
 	discovers  = []string{sample.DiscoverAnswer, sample.DiscoverExit, sample.DiscoverIgnore}
 	closedSets = map[string][]string{
-		"mode": Modes, "sort": Sorts, "discover": discovers, "group": sample.Groups(), "client": term.SortedKeys(clients.Names),
+		"mode": Modes, "phrases": {"none", "pack", "all"}, "sort": Sorts, "discover": discovers, "group": sample.Groups(), "client": term.SortedKeys(clients.Names),
 		"log.level": {"debug", "info", "warn", "error"},
 		"embedder":  {embed.Builtin, embed.Ollama, embed.OpenAI, embed.None},
 		"transport": {"http", "sse"},

@@ -14,6 +14,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/eval"
 	"github.com/tooldex/tooldex/eval/labels"
+	"github.com/tooldex/tooldex/eval/phrased"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/app"
 )
@@ -21,7 +22,7 @@ import (
 const evalLong = `Measure, compare and tune how well tools are found.
 
 A set is a folder: tools.jsonl {"id","server","name","description",
-"input_schema"}, queries[.SPLIT].jsonl {"id","text"} and qrels[.SPLIT].tsv
+"input_schema","phrases"?}, queries[.SPLIT].jsonl {"id","text"} and qrels[.SPLIT].tsv
 (query, tool, grade; tabs between), or a BEIR folder. A query without a
 relevant tool is unanswerable and counts for the weak-match figures only.
 DIR:SPLIT names one split.`
@@ -47,6 +48,8 @@ type evalFlags struct {
 	mode     string
 	embedder string
 	params   string
+	phrases  string
+	rotate   int
 	k        []int
 	limit    int
 	depth    int
@@ -62,6 +65,7 @@ func (f *evalFlags) addSets(cmd *cobra.Command) {
 	fs.StringVar(&f.tools, "tools", "", "search these tools: a tools/list answer as JSON, or a folder of them")
 	fs.BoolVar(&f.lenient, "lenient", false, "count labels that name no tool instead of failing")
 	fs.IntVar(&f.minGrade, "min-grade", 1, "least grade that is relevant")
+	fs.IntVar(&f.rotate, "rotate", 0, "ask one in N of each tool's requests in turn and make the others its phrases, N sets of one; see --phrases all")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 }
 
@@ -70,6 +74,7 @@ func (f *evalFlags) addSearch(cmd *cobra.Command) {
 	fs.StringVar(&f.mode, "mode", "hybrid", "keyword, semantic or hybrid")
 	fs.StringVar(&f.embedder, "embedder", "builtin", "where vectors come from: builtin, none, or ollama or openai with the settings of the configuration")
 	fs.StringVar(&f.params, "params", "", "file with the ranking's parameters; default the shipped ones")
+	fs.StringVar(&f.phrases, "phrases", "", "what people say of the tools: none (default), pack (what comes with tooldex) or all (the sets' own too; default with --catalog)")
 	fs.IntSliceVar(&f.k, "k", []int{1, 5, 10}, "cut-offs of recall, hit and all")
 	fs.IntVar(&f.limit, "limit", 10, "rows that a client asks for")
 	fs.IntVar(&f.depth, "depth", 100, "rows that mrr and map look at, and that --run writes")
@@ -93,6 +98,24 @@ func (f *evalFlags) sets(args []string) ([]*labels.Set, error) {
 			return nil, err
 		}
 		out = append(out, sets...)
+	}
+	return f.rotated(out)
+}
+
+// rotated turns each set into those of --rotate.
+func (f *evalFlags) rotated(sets []*labels.Set) (out []*labels.Set, err error) {
+	switch {
+	case f.rotate == 0:
+		return sets, nil
+	case f.rotate < 2:
+		return nil, cli.Usagef(f.cmd, "--rotate %d: want 2 or more", f.rotate)
+	}
+	for _, s := range sets {
+		turns, err := s.Rotate(f.rotate)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, turns...)
 	}
 	return out, nil
 }
@@ -141,6 +164,9 @@ func (f *evalFlags) options() (o eval.Options, done func(), err error) {
 		return o, nil, err
 	}
 	o.Mode = index.Mode(f.mode)
+	if o.Phrases, err = f.whichPhrases(); err != nil {
+		return o, nil, err
+	}
 	for _, k := range f.k {
 		if k < 1 {
 			return o, nil, cli.Usagef(f.cmd, "--k %d: want cut-offs of 1 or more", k)
@@ -157,6 +183,18 @@ func (f *evalFlags) options() (o eval.Options, done func(), err error) {
 	bars := term.NewBars(f.cli.Err, f.quiet)
 	o.Progress = bars.Tick
 	return o, func() { bars.Finish(); closeEmbedder() }, nil
+}
+
+// whichPhrases reads --phrases. A set is measured without phrases unless they
+// are asked for; a live catalog as it is.
+func (f *evalFlags) whichPhrases() (phrased.From, error) {
+	switch {
+	case f.phrases != "":
+		return phrased.From(f.phrases), cli.OneOf(f.cmd, "phrases", f.phrases)
+	case f.catalog:
+		return phrased.All, nil
+	}
+	return phrased.None, nil
 }
 
 // overSets reads the sets and the options that the flags name into o, measures

@@ -123,6 +123,9 @@ func printSet(w io.Writer, s *eval.SetResult) {
 	if !s.Calibrated {
 		parts = append(parts, "no thresholds for this mode and model: no weak-match figures")
 	}
+	if p := s.Phrases; p != nil {
+		parts = append(parts, fmt.Sprintf("%s of %s (%s), %d left out as the set's own requests", term.Plural(p.Count, "phrase"), term.Plural(p.Tools, "tool"), p.From, p.LeftOut))
+	}
 	if s.Degraded > 0 {
 		parts = append(parts, fmt.Sprintf("%d degraded: %s", s.Degraded, s.Reason))
 	}
