@@ -48,6 +48,7 @@ type System struct {
 	OS     string              // as runtime.GOOS
 	Home   string              // the person's home folder
 	Dir    string              // the project folder
+	Listen string              // tooldex's own address, whose entries are tooldex; "" for none
 	Getenv func(string) string // the environment
 }
 

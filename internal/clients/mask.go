@@ -62,6 +62,14 @@ func (s Server) Summary() string {
 	return strings.Join(append([]string{command}, mask(s.Args)...), " ")
 }
 
+// Line is the command or address on one line, with nothing hidden.
+func (s Server) Line() string {
+	if s.URL != "" {
+		return s.URL
+	}
+	return strings.Join(append([]string{s.Command}, s.Args...), " ")
+}
+
 // Secrets are the names of the variables and headers whose values Summary
 // does not show.
 func (s Server) Secrets() []string {

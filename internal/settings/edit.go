@@ -219,3 +219,34 @@ func newline(text []byte) string {
 	}
 	return "\n"
 }
+
+// Get reads what is at the keys of path; nil if nothing is.
+func Get(format Format, text []byte, path ...string) (any, error) {
+	m, err := decode(format, bytes.TrimPrefix(text, bom))
+	if err != nil {
+		return nil, err
+	}
+	var at any = m
+	for _, key := range path {
+		inner, ok := at.(map[string]any)
+		if !ok {
+			return nil, nil
+		}
+		at = inner[key]
+	}
+	return at, nil
+}
+
+// Same tells whether two texts say the same but for what is at path: comments
+// and layout do not count.
+func Same(format Format, a, b []byte, path ...string) bool {
+	one, err := decode(format, bytes.TrimPrefix(a, bom))
+	if err != nil {
+		return false
+	}
+	other, err := decode(format, bytes.TrimPrefix(b, bom))
+	if err != nil || put(one, nil, path) != nil || put(other, nil, path) != nil {
+		return false
+	}
+	return same(one, other)
+}

@@ -98,7 +98,13 @@ func (f *File) Replace(text []byte) error {
 		return fmt.Errorf("%s: %w", f.Path, ErrChanged)
 	}
 	if text == nil {
-		return os.Remove(f.real)
+		if f.Exists() {
+			if err := os.Remove(f.real); err != nil {
+				return err
+			}
+		}
+		f.Text = nil
+		return nil
 	}
 	if err := atomicfile.Write(f.real, func(w io.Writer) error {
 		_, err := w.Write(text)

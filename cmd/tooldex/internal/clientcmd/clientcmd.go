@@ -1,5 +1,5 @@
 // Package clientcmd has the commands that read and write the configuration of
-// other MCP clients: import.
+// other MCP clients: import, connect and disconnect.
 package clientcmd
 
 import (
@@ -13,5 +13,5 @@ type commands struct{ *cli.CLI }
 // Commands are the commands of this package.
 func Commands(shared *cli.CLI) []*cobra.Command {
 	c := commands{shared}
-	return []*cobra.Command{c.importCommand()}
+	return []*cobra.Command{c.importCommand(), c.connect(), c.disconnect()}
 }

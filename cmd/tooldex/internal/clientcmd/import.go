@@ -145,7 +145,11 @@ func (c commands) noteProject(f *importFlags) {
 	if f.project || len(f.from) > 0 {
 		return
 	}
-	for _, l := range clients.Here().ProjectFiles() {
+	here := clients.Here()
+	for _, l := range here.ProjectFiles() {
+		if slices.Contains(here.Files(), l) {
+			continue // the working folder is the home folder
+		}
 		if _, err := os.Stat(l.Path); err == nil && (len(f.clients) == 0 || slices.Contains(f.clients, l.Client)) {
 			c.Note("note: %s of the working folder is left out; --project takes it in", shortPath(l.Path))
 		}
@@ -231,8 +235,22 @@ func (c commands) showPlan(plan clients.Plan, t *target, written bool, backup st
 		if backup != "" {
 			c.Say("What was there is kept in %s.", backup)
 		}
+		c.sayConnect(plan)
 	}
 	return nil
+}
+
+// sayConnect tells how clients stop having the servers twice.
+func (c commands) sayConnect(plan clients.Plan) {
+	var names []string
+	for _, r := range plan.Rows {
+		if r.Action != clients.Skip && r.From.Client != "" && !slices.Contains(names, r.From.Client) {
+			names = append(names, r.From.Client)
+		}
+	}
+	if len(names) > 0 {
+		c.Hang("", fmt.Sprintf("These clients still have them, too: %s. \"tooldex connect CLIENT\" leaves tooldex alone there, so that no tool is listed twice.", strings.Join(names, ", ")))
+	}
 }
 
 // shortPath is a path as people write it: ~ for the home folder, relative in
