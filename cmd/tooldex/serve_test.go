@@ -85,7 +85,7 @@ func eventually(t *testing.T, s *mcp.ClientSession, tool, args, want string) {
 	t.Fatalf("%s %s: got %s, want %s", tool, args, got, want)
 }
 
-const textServer = `{"state": STATE, "mcpServers": {"text": {"command": "tooldex", "args": ["sample-server", "--group", "text", "--faults"]}}}`
+const textServer = `{"state": STATE, "mcpServers": {"text": {"command": "tooldex", "args": ["sample-server", "--group", "text", "--faults"], "start": "eager"}}}`
 
 // Two clients of different protocol eras, each with a tooldex of its own on
 // one state folder, find and call; the answer to a call that is under way

@@ -151,7 +151,7 @@ func (e *Engine) newSet(o Options) (*mcp.Set, error) {
 		memory = &eraFile{path: filepath.Join(e.Config.State, "eras.json"), log: e.log}
 	}
 	return mcp.NewSet(specs, mcp.Options{
-		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, Memory: memory, OnList: e.listed,
+		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, Memory: memory, OnList: e.listed, Stored: e.stored,
 	})
 }
 
@@ -162,6 +162,17 @@ func (e *Engine) listed(ctx context.Context, server string, l upstream.Listing) 
 		e.log.Error("catalog not updated", "server", server, "error", err)
 	}
 	e.listings.add(server, diff, err)
+}
+
+// stored tells how many tools of a server are in the catalog, and when they
+// were listed.
+func (e *Engine) stored(server string) (tools int, listed time.Time) {
+	for _, st := range e.Index.Status().Servers {
+		if st.Name == server {
+			return st.Tools + st.Hidden, st.Listed
+		}
+	}
+	return 0, time.Time{}
 }
 
 // relist has a server list its tools again, in the background.

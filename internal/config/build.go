@@ -96,7 +96,7 @@ func (s serverFile) build(name string) Server {
 			Name: name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, InheritEnv: s.InheritEnv, Cwd: s.Cwd,
 			URL: s.URL, Headers: s.Headers, StartTimeout: time.Duration(s.StartTimeout),
 			Timeout: time.Duration(s.Timeout), Refresh: time.Duration(s.Refresh),
-			Concurrency: s.Concurrency, Queue: s.Queue,
+			Concurrency: s.Concurrency, Queue: s.Queue, Eager: s.Start == "eager", Idle: time.Duration(s.Idle),
 		},
 		Description: s.Description, Tags: s.Tags, Category: s.Category, Phrases: s.Phrases, Hidden: s.Hidden,
 		Trusted: s.Trusted, Visibility: s.Visibility, Teams: s.Teams, Tools: s.Tools,
@@ -106,6 +106,7 @@ func (s serverFile) build(name string) Server {
 var (
 	stdioTypes = []string{"", "stdio"}
 	urlTypes   = []string{"", "http", "streamable-http", "streamableHttp", "sse"}
+	starts     = []string{"", "lazy", "eager"}
 )
 
 func (s serverFile) check(name string) error {
@@ -123,6 +124,8 @@ func (s serverFile) check(name string) error {
 		return errors.New("command and url are both set; keep one of them")
 	case !slices.Contains(types, s.Type):
 		return fmt.Errorf("type %q does not go with a %s; use %s or leave it out", s.Type, kind, strings.Join(types[1:], ", "))
+	case !slices.Contains(starts, s.Start):
+		return fmt.Errorf("start: %q is none of %s", s.Start, strings.Join(starts[1:], ", "))
 	case s.URL != "":
 		return checkURL("url", s.URL)
 	}

@@ -67,6 +67,8 @@ type serverFile struct {
 	Refresh      Duration  `yaml:"refresh"`
 	Concurrency  int       `yaml:"concurrency"`
 	Queue        int       `yaml:"queue"`
+	Start        string    `yaml:"start"`
+	Idle         Duration  `yaml:"idle"`
 
 	Description string          `yaml:"description"`
 	Tags        []string        `yaml:"tags"`

@@ -182,6 +182,8 @@ func TestLoadDisablesOneServer(t *testing.T) {
 		{"missing variable", "mcpServers:\n  a:\n    command: ${NO_SUCH_VARIABLE}", "line 3: command: the environment variable NO_SUCH_VARIABLE is not set"},
 		{"foreign reference", "mcpServers:\n  a: {command: \"${input:key}\"}", "${input:key} is no reference that tooldex knows"},
 		{"bad url", "mcpServers:\n  a: {url: \"ftp://x\"}", `url: "ftp://x" is no http or https address`},
+		{"bad start", "mcpServers:\n  a: {command: x, start: never}", `start: "never" is none of lazy, eager`},
+		{"bad idle", "mcpServers:\n  a: {command: x, idle: 10}", `"10" is no duration`},
 		{"bad type", "mcpServers:\n  a: {command: x, type: sse}", `type "sse" does not go with a command; use stdio`},
 		{"bad name", "mcpServers:\n  a/b: {command: x}", "a server's name has 1 to 64 of"},
 		{"bare duration", "mcpServers:\n  a: {command: x, timeout: 5}", `line 2: "5" is no duration; write one with its unit`},

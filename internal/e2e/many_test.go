@@ -49,6 +49,7 @@ func TestManyClients(t *testing.T) {
 	}
 	for _, c := range sessions {
 		find(t, c, "count the words of a text", "text/count_text")
+		find(t, c, "what time is it", "faulty/current_time")
 	}
 
 	var wg sync.WaitGroup

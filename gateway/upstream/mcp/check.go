@@ -59,8 +59,8 @@ func (sp Spec) Check() error {
 			bad("bad inherit_env entry %q: give names of variables, or the one word all", name)
 		}
 	}
-	if sp.Timeout < 0 || sp.StartTimeout < 0 || sp.Refresh < 0 || sp.Concurrency < 0 || sp.Queue < 0 {
-		bad("timeout, start_timeout, refresh, concurrency and queue must not be negative")
+	if sp.Timeout < 0 || sp.StartTimeout < 0 || sp.Refresh < 0 || sp.Concurrency < 0 || sp.Queue < 0 || sp.Idle < 0 {
+		bad("timeout, start_timeout, refresh, idle, concurrency and queue must not be negative")
 	}
 	return errors.Join(errs...)
 }

@@ -40,11 +40,13 @@ type conn struct {
 	done      chan struct{}   // closed once the session has ended
 	changed   <-chan struct{} // the server's list of tools may have changed
 	suspect   chan error      // why the connection should be made anew
+	opened    time.Time       // when it was ready
 
 	mu      sync.Mutex // guards the fields below
 	users   int
 	doubted bool // no new call may use it
 	retired bool
+	used    time.Time     // when the last call ended; zero before
 	idle    chan struct{} // closed when retired and unused
 }
 
@@ -251,6 +253,7 @@ func (c *conn) use() (ok bool) {
 func (c *conn) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.used = time.Now()
 	if c.users--; c.users == 0 && c.retired {
 		close(c.idle)
 	}

@@ -27,11 +27,13 @@ import (
 // message once delay has passed.
 type slowServer struct {
 	delay  time.Duration
-	modern bool   // refuses initialize after server/discover, else it is of 2025-11-25
-	dual   bool   // a modern one that takes initialize when it comes first
-	mute   bool   // an older one that does not answer what it does not know
-	chatty bool   // writes a line as it starts
-	exit   string // a method on which it ends
+	modern bool          // refuses initialize after server/discover, else it is of 2025-11-25
+	dual   bool          // a modern one that takes initialize when it comes first
+	mute   bool          // an older one that does not answer what it does not know
+	chatty bool          // writes a line as it starts
+	exit   string        // a method on which it ends
+	slow   time.Duration // until a call is answered
+	ended  func()        // told of the end, if it is not nil
 	starts int
 }
 
@@ -41,7 +43,14 @@ func (s *slowServer) start(stdio.Command, *slog.Logger) (*stdio.Process, error) 
 	stdout, out := io.Pipe()
 	exited := make(chan struct{})
 	go func() {
-		defer func() { in.Close(); out.Close(); close(exited) }()
+		defer func() {
+			in.Close()
+			out.Close()
+			if s.ended != nil {
+				s.ended()
+			}
+			close(exited)
+		}()
 		if s.chatty {
 			fmt.Fprintln(out, "downloading")
 		}
@@ -67,6 +76,9 @@ func (s *slowServer) start(stdio.Command, *slog.Logger) (*stdio.Process, error) 
 			}
 			if locked == "" {
 				locked = m.Method
+			}
+			if m.Method == "tools/call" {
+				<-time.After(s.slow)
 			}
 			if reply := s.answer(m, locked); reply != "" {
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, reply)

@@ -317,7 +317,7 @@ func runRaw(path string) {
 	}
 }
 
-// stdioSpec is the Spec of r as a child process.
+// stdioSpec is the Spec of r as a child process that is kept running.
 func stdioSpec(t testing.TB, r *rawServer) Spec {
 	t.Helper()
 	text, err := json.Marshal(r)
@@ -332,7 +332,7 @@ func stdioSpec(t testing.TB, r *rawServer) Spec {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Spec{Name: "raw", Command: exe, Env: map[string]string{rawEnv: path}}
+	return Spec{Name: "raw", Command: exe, Env: map[string]string{rawEnv: path}, Eager: true}
 }
 
 // serveHTTP serves r as streamable HTTP and returns its Spec.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
-	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
@@ -26,9 +25,9 @@ const (
 	shortestRefresh = 30 * time.Second       // whatever ttlMs a server gives
 	debounce        = 250 * time.Millisecond // from list_changed to the list, doubled while changes go on
 	longestDebounce = 30 * time.Second
-	startSlot       = 2 * time.Second  // a server that is slower than this lets the next one start
 	steady          = 10 * time.Second // a connection that lasted this long begins a new back-off
 	patience        = 5 * time.Second  // a call waits for an attempt to connect that is nearer than this
+	longestPause    = 15 * time.Minute // between two attempts that nobody waits for
 	retireTime      = time.Minute      // calls under way may go on this long on a connection in doubt
 )
 
@@ -42,8 +41,8 @@ type server struct {
 	mask    mask.Masker
 	places  chan struct{} // calls under way
 	waiting atomic.Int64  // calls that wait for a place
-	starts  chan struct{} // shared by all servers of the Set
-	wake    chan struct{} // ends a back-off
+	starts  gate          // shared by all servers of the Set
+	wake    chan struct{} // somebody needs the server: ends a rest or a back-off
 	relist  chan chan<- listed
 	gone    chan struct{} // closed when run has ended
 	end     func()        // ends run; set before it
@@ -58,7 +57,7 @@ type listed struct {
 	err     error
 }
 
-func newServer(sp Spec, o Options, starts chan struct{}) *server {
+func newServer(sp Spec, o Options, starts gate) *server {
 	secrets := mask.New(sp.Headers, sp.Env, sp.URL)
 	s := &server{
 		spec: sp, o: o, log: secrets.Log(o.Logger.With("server", sp.Name)), mask: secrets, starts: starts,
@@ -75,7 +74,7 @@ func newServer(sp Spec, o Options, starts chan struct{}) *server {
 		places = sp.Concurrency
 	}
 	s.places = make(chan struct{}, places)
-	st := upstream.Status{Name: sp.Name, State: upstream.Idle, Why: "not started yet"}
+	st := upstream.Status{Name: sp.Name, State: upstream.Idle, Why: "not needed yet"}
 	if sp.Disabled != "" {
 		st.State, st.Why, st.Error = upstream.Disabled, sp.Disabled, sp.Disabled
 	}
@@ -86,7 +85,8 @@ func newServer(sp Spec, o Options, starts chan struct{}) *server {
 	return s
 }
 
-// run keeps the server connected until ctx ends.
+// run connects the server when it is needed, or keeps it connected, until ctx
+// ends.
 func (s *server) run(ctx context.Context) {
 	defer close(s.gone)
 	if s.spec.Disabled != "" {
@@ -94,34 +94,53 @@ func (s *server) run(ctx context.Context) {
 	}
 	pauses := backoff.NewExponentialBackOff()
 	pauses.Multiplier = 2
+	if s.stops() {
+		pauses.MaxInterval = longestPause
+	}
 	known := s.o.Memory.Recall(s.spec.Name, s.spec.Source())
-	for ctx.Err() == nil {
-		lasted, err := s.once(ctx, &known)
+	if s.o.Stored != nil {
+		tools, listed := s.o.Stored(s.spec.Name)
+		s.life.change(func(m *moment) { m.status.Tools, m.status.Listed = tools, listed })
+	}
+	for kept, called := s.spec.Eager, false; ctx.Err() == nil; {
+		if !kept && !called {
+			if called = s.awaitNeed(ctx); ctx.Err() != nil {
+				break
+			}
+		}
+		lasted, err := s.once(ctx, &known, kept || called)
 		if ctx.Err() != nil {
 			break
 		}
-		if lasted >= steady {
+		kept, called = kept || lasted > 0 && !s.stops(), false
+		switch {
+		case err == errIdle:
 			pauses.Reset()
-			s.log.Warn("connection lost, connecting again", "error", err)
-			s.life.change(func(m *moment) {
-				m.enter(upstream.Connecting, "the connection was lost")
-				m.status.Error, m.failure = err.Error(), err
-			})
-			continue
+		case lasted >= steady:
+			pauses.Reset()
+			s.lost(err, kept)
+		default:
+			called = s.backOff(ctx, err, pauses.NextBackOff())
 		}
-		d := pauses.NextBackOff()
-		s.log.Warn("not connected", "error", err, "retry", d.Round(time.Millisecond))
-		s.life.change(func(m *moment) {
-			m.enter(stateAfter(err), err.Error())
-			m.status.Error, m.failure, m.status.NextTry = err.Error(), err, time.Now().Add(d)
-		})
-		s.rest(ctx, d)
 	}
 	s.life.change(func(m *moment) {
 		m.enter(upstream.Idle, "stopped")
 		m.stopped = true
 	})
 	s.retiring.Wait()
+}
+
+// lost notes that a steady connection has ended.
+func (s *server) lost(err error, again bool) {
+	s.log.Warn("connection lost", "error", err, "again", again)
+	s.settle(func(m *moment) {
+		state, why := upstream.Idle, "the connection was lost"
+		if again {
+			state = upstream.Connecting
+		}
+		m.enter(state, why)
+		m.status.Error, m.failure = err.Error(), err
+	})
 }
 
 // stateAfter is where a failed attempt to connect leads.
@@ -132,35 +151,54 @@ func stateAfter(err error) upstream.State {
 	return upstream.Backoff
 }
 
-// rest pauses for d, until somebody asks for the server or ctx ends.
-func (s *server) rest(ctx context.Context, d time.Duration) {
+// backOff pauses for d after a failure, until somebody asks for the server,
+// which it returns, or ctx ends.
+func (s *server) backOff(ctx context.Context, err error, d time.Duration) (called bool) {
+	s.log.Warn("not connected", "error", err, "retry", d.Round(time.Millisecond))
+	s.settle(func(m *moment) {
+		m.enter(stateAfter(err), err.Error())
+		m.status.Error, m.failure, m.status.NextTry = err.Error(), err, time.Now().Add(d)
+	})
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-s.wake:
+		called = true
 	case <-ctx.Done():
+		return false
 	}
+	s.life.change(func(m *moment) { m.enter(upstream.Idle, "to be tried again when it is needed") })
+	return called
 }
 
 // once connects, lists, and watches until the connection is lost. It returns
 // how long the server was ready.
-func (s *server) once(ctx context.Context, known *Era) (time.Duration, error) {
+func (s *server) once(ctx context.Context, known *Era, called bool) (time.Duration, error) {
 	s.life.change(func(m *moment) {
 		m.enter(upstream.Connecting, m.status.Why)
 		m.attempts++
 	})
-	c, fresh, err := s.connect(ctx, known)
+	c, fresh, err := s.connect(ctx, known, called)
 	if err != nil {
 		return 0, err
 	}
 	since := time.Now()
-	s.life.change(func(m *moment) {
+	c.opened = since
+	s.settle(func(m *moment) {
 		m.enter(upstream.Ready, "")
 		m.status.Error, m.failure, m.conn = "", nil, c
 	})
 	s.log.Info("connected", "transport", c.transport, "protocol", c.version(), "peer", c.peer())
 	err = s.watch(ctx, c, fresh)
+	if err == errIdle {
+		why := s.idleText(c)
+		s.life.change(func(m *moment) { m.conn = nil })
+		c.close() // two of one program might fight over its files
+		s.log.Info("stopped", "reason", why)
+		s.settle(func(m *moment) { m.enter(upstream.Idle, why) })
+		return time.Since(since), err
+	}
 	s.life.change(func(m *moment) { m.conn = nil; m.status.Restarts++ })
 	if ctx.Err() == nil && c.ctx.Err() == nil {
 		s.retiring.Go(func() {
@@ -175,19 +213,16 @@ func (s *server) once(ctx context.Context, known *Era) (time.Duration, error) {
 }
 
 // connect returns a connection whose tools have been listed.
-func (s *server) connect(ctx context.Context, known *Era) (*conn, time.Duration, error) {
-	select {
-	case s.starts <- struct{}{}:
-	case <-ctx.Done():
-		return nil, 0, ctx.Err()
+func (s *server) connect(ctx context.Context, known *Era, called bool) (*conn, time.Duration, error) {
+	leave, err := s.starts.enter(ctx, called, s.wake)
+	if err != nil {
+		return nil, 0, err
 	}
-	free := sync.OnceFunc(func() { <-s.starts })
-	timer := time.AfterFunc(startSlot, free)
-	defer func() { timer.Stop(); free() }()
+	defer leave()
 	d := dialer{
 		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
 		connectTimeout: orDuration(s.spec.StartTimeout, s.o.ConnectTimeout), discoverTimeout: s.o.DiscoverTimeout,
-		listenPause: s.o.listenPause, start: stdio.Start, mask: s.mask, room: s.o.room,
+		listenPause: s.o.listenPause, start: s.o.startProcess, mask: s.mask, room: s.o.room,
 	}
 	c, err := d.dial(ctx, *known)
 	if err != nil {

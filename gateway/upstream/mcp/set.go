@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
@@ -32,10 +34,17 @@ type Options struct {
 	ConnectTimeout  time.Duration       // from start to handshake where a Spec has no StartTimeout; 0 means 60 s
 	DiscoverTimeout time.Duration       // for an answer to server/discover, on stdio from the first output on; 0 means 10 s
 	ListTimeout     time.Duration       // of one listing, all pages; 0 means 1 min
-	Starts          int                 // servers started at the same moment; 0 means 8
+	Starts          int                 // servers started at the same moment; 0 means one a core
+
+	// Stored tells what is known of a server's tools from before: how many
+	// there are, and when they were listed, zero if never. It decides when a
+	// server that nobody calls is started to list them. Nil knows nothing.
+	Stored func(server string) (tools int, listed time.Time)
 
 	listenPause time.Duration // before a stream of changes is opened again; 0 means 1 s
 	room        *wire.Room    // for large messages; nil means that of the process
+
+	startProcess func(stdio.Command, *slog.Logger) (*stdio.Process, error) // nil means stdio.Start
 }
 
 func (o Options) withDefaults() Options {
@@ -57,7 +66,10 @@ func (o Options) withDefaults() Options {
 	o.ListTimeout = orDuration(o.ListTimeout, time.Minute)
 	o.listenPause = orDuration(o.listenPause, time.Second)
 	if o.Starts <= 0 {
-		o.Starts = 8
+		o.Starts = runtime.NumCPU()
+	}
+	if o.startProcess == nil {
+		o.startProcess = stdio.Start
 	}
 	return o
 }
@@ -73,7 +85,7 @@ func orDuration(d, or time.Duration) time.Duration {
 // at any time. Its methods are safe for concurrent use.
 type Set struct {
 	o      Options
-	starts chan struct{} // shared by all servers
+	starts gate // shared by all servers
 
 	mu      sync.Mutex // guards the fields below
 	servers []*server  // in the order of the specs
@@ -88,13 +100,13 @@ type Set struct {
 // life.
 func NewSet(specs []Spec, o Options) (*Set, error) {
 	o = o.withDefaults()
-	s := &Set{o: o, starts: make(chan struct{}, o.Starts), byName: map[string]*server{}}
+	s := &Set{o: o, starts: newGate(o.Starts), byName: map[string]*server{}}
 	_, err := s.Apply(specs)
 	return s, err
 }
 
-// Run connects to all servers and keeps them connected until ctx ends. It
-// returns nil once every session, process and goroutine has stopped. A Set
+// Run connects to the servers as they are needed, and to those that are Eager
+// at once, until ctx ends. It returns nil once every session, process and goroutine has stopped. A Set
 // runs once.
 func (s *Set) Run(ctx context.Context) error {
 	s.mu.Lock()

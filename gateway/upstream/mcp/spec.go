@@ -37,6 +37,8 @@ type Spec struct {
 	Refresh      time.Duration     // between two listings; 0 means 15 min
 	Concurrency  int               // calls under way at once; 0 means 16
 	Queue        int               // calls that may wait for a place; 0 means 64
+	Eager        bool              // started with the Set and kept running; else when it is needed
+	Idle         time.Duration     // a program that was not called for this long is stopped unless it is Eager; 0 means 10 min
 
 	// Disabled says why the server does not run; "" runs it. The rest of the
 	// Spec is not looked at then.

@@ -187,7 +187,7 @@ func TestURLWithoutType(t *testing.T) {
 
 func TestRefreshAndPromises(t *testing.T) {
 	t.Parallel()
-	s := newServer(Spec{Name: "a", Command: "x", Refresh: time.Hour}, Options{}.withDefaults(), nil)
+	s := newServer(Spec{Name: "a", Command: "x", Refresh: time.Hour}, Options{}.withDefaults(), newGate(1))
 	for _, c := range []struct {
 		refresh, fresh time.Duration
 		err            error

@@ -40,7 +40,7 @@ func (s *server) refresh(ctx context.Context) (upstream.Listing, error) {
 	}
 }
 
-// nudge ends a pause between two attempts to connect.
+// nudge says that somebody waits for the server.
 func (s *server) nudge() {
 	select {
 	case s.wake <- struct{}{}:
@@ -69,8 +69,8 @@ func (s *server) nextList(ctx context.Context, attempts, listings int) (upstream
 	}
 }
 
-// connected returns the connection, which the caller must release, and waits
-// for one that is being made.
+// connected returns the connection, which the caller must release. It has one
+// made if need be, and waits for it.
 func (s *server) connected(ctx context.Context) (*conn, error) {
 	if why := s.spec.Disabled; why != "" {
 		return nil, fmt.Errorf("%w: %s", upstream.ErrDisabled, why)
@@ -83,8 +83,13 @@ func (s *server) connected(ctx context.Context) (*conn, error) {
 		case now.conn != nil && now.conn.use():
 			return now.conn, nil
 		case now.failed() && !soon(ctx, now.status.NextTry):
-			next := time.Until(now.status.NextTry).Round(100 * time.Millisecond)
-			return nil, fmt.Errorf("%w; the next attempt is in %v", now.refusal(), next)
+			if !s.stops() || time.Since(now.status.Since) < retryCalled {
+				next := time.Until(now.status.NextTry).Round(100 * time.Millisecond)
+				return nil, fmt.Errorf("%w; the next attempt is in %v", now.refusal(), next)
+			}
+			s.nudge()
+		case now.status.State == upstream.Idle, now.status.State == upstream.Connecting:
+			s.nudge()
 		}
 		select {
 		case <-now.news:

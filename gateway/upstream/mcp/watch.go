@@ -10,6 +10,8 @@ import (
 func (s *server) watch(ctx context.Context, c *conn, fresh time.Duration) error {
 	next := time.NewTimer(s.next(fresh, nil))
 	defer next.Stop()
+	unused := s.unused()
+	defer unused.Stop()
 	var settled <-chan time.Time
 	var quiet quietTime
 	again := func() error {
@@ -38,6 +40,12 @@ func (s *server) watch(ctx context.Context, c *conn, fresh time.Duration) error 
 			_ = again() // in the status already
 		case <-next.C:
 			_ = again() // in the status already
+		case <-unused.C:
+			left, yes := c.resting(s.idle())
+			if yes {
+				return errIdle
+			}
+			unused.Reset(left)
 		case reply := <-s.relist:
 			err := again()
 			reply <- listed{s.life.at().listing, err}
