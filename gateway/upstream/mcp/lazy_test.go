@@ -200,7 +200,7 @@ func TestCallsBesideAStop(t *testing.T) {
 			wg.Go(func() {
 				for n := range 200 {
 					answered(t, s, "s0")
-					pass(time.Duration((7*i+5*n)%17) * 500 * time.Microsecond)
+					<-time.After(time.Duration((7*i+5*n)%17) * 500 * time.Microsecond)
 				}
 			})
 		}
