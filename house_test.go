@@ -24,6 +24,10 @@ const module = "github.com/tooldex/tooldex"
 var arrows = map[string][]string{
 	"index":               {"index"},
 	"index/tool":          {},
+	"index/check":         {"index/derived", "index/hnsw", "index/store"},
+	"index/spaces":        {"index/derived", "index/folder", "index/hnsw", "index/snapshot", "index/store", "index/tool", "index/vector"},
+	"index/derived":       {"index/atomicfile", "index/bm25", "index/flat", "index/snapshot", "index/store", "index/tool", "index/vector"},
+	"index/folder":        {"index/store"},
 	"index/phrase":        {"index/analysis"},
 	"index/snapshot":      {"index/analysis", "index/bm25", "index/hnsw", "index/phrase", "index/rank", "index/tool", "index/vector"},
 	"embed":               {"embed"},

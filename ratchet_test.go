@@ -25,9 +25,7 @@ var (
 	tooManyMethods = names{
 		"index.Index": "the catalog and the facade in one type",
 	}
-	tooMuchCode = names{
-		"index": "snapshots, spaces and the catalog in one package",
-	}
+	tooMuchCode    = names{}
 	tooManyGuarded = names{
 		"index.Index.mu": "the catalog",
 	}

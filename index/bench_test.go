@@ -79,9 +79,9 @@ func makeBenchIndex(b *testing.B, n int) *Index {
 	gen := newSynthetic()
 	var docs []*snapshot.Document
 	for i := range n {
-		docs = append(docs, snapshot.NewDocument(gen.tool(i), &ix.lexicon))
+		docs = append(docs, snapshot.NewDocument(gen.tool(i), [16]byte{}, &ix.lexicon))
 	}
-	s := snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: ix.lexicon.View(), Params: ix.params})
+	s := snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: ix.lexicon.View(), Params: DefaultParams()})
 	rows := vector.NewCodes(n, benchDims)
 	var query []float32
 	servers := map[string]uint64{}
@@ -167,7 +167,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			rand.New(rand.NewPCG(3, 4)).Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 			for b.Loop() {
 				docs := slices.Clone(shuffled)
-				snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: ix.lexicon.View(), Params: ix.params})
+				snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: ix.lexicon.View(), Params: DefaultParams()})
 			}
 		})
 	}
@@ -181,6 +181,6 @@ func BenchmarkAnalyseTool(b *testing.B) {
 	}
 	var lex bm25.Lexicon
 	for i := 0; b.Loop(); i++ {
-		snapshot.NewDocument(tools[i%len(tools)], &lex)
+		snapshot.NewDocument(tools[i%len(tools)], [16]byte{}, &lex)
 	}
 }

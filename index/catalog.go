@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/folder"
 	"github.com/tooldex/tooldex/index/snapshot"
+	"github.com/tooldex/tooldex/index/spaces"
 	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/usage"
@@ -22,11 +24,12 @@ import (
 // An Index is one state folder's catalog, ready to be searched. All methods
 // are safe for concurrent use.
 type Index struct {
-	*folder
+	folder     *folder.Folder
+	options    Options
 	started    time.Time
 	raws       *raws
 	meter      *usage.Meter
-	embeddings *embeddings
+	embeddings *spaces.Spaces
 	phrases    *Phrases
 	stop       context.CancelFunc
 	tending    sync.WaitGroup
@@ -37,12 +40,12 @@ type Index struct {
 	// writing is held while changes go to disk, so that they go in order.
 	writing chan struct{}
 	look    chan struct{} // wakes the poller
+	builder *builder
 
 	mu         sync.Mutex // guards the fields below
 	lexicon    bm25.Lexicon
 	roomy      int // terms of the lexicon up to which it is not compacted
 	servers    map[string]*server
-	params     snapshot.Params
 	generation uint64
 	counters   store.Counters // of the stored state that is loaded
 	unsaved    int            // documents made since what is derived was saved
@@ -51,7 +54,7 @@ type Index struct {
 // A server is one upstream's part of the catalog.
 type server struct {
 	key       store.Key
-	entries   map[string]*entry // by id
+	entries   map[string]*snapshot.Document // by id
 	listed    time.Time
 	warnings  []string
 	confirmed bool // since this process started
@@ -69,39 +72,38 @@ type server struct {
 // part is not written: other processes would take the rest for all.
 func (sv *server) pending() bool { return !sv.lost && (len(sv.changed) > 0 || sv.generation == 0) }
 
-// An entry is one tool of the catalog.
-type entry struct {
-	doc     *snapshot.Document
-	sum     [16]byte // of everything that is searched or shown
-	phrased uint64   // which edit of the phrases the document knows, 0 for none
-}
-
 // Open opens the state folder dir, creating it if need be, and serves what it
 // holds at once. An empty dir keeps everything in memory.
 //
 // A store of a newer format is left alone and one that cannot be written is
 // only read: the catalog then lives in memory, and [Status] says why.
 func Open(dir string, o Options) (*Index, error) {
-	ix := &Index{
-		folder:  &folder{options: o, dir: dir, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))},
-		started: time.Now(), raws: newRaws(), meter: usage.NewMeter(), writing: make(chan struct{}, 1), look: make(chan struct{}, 1),
-		servers: map[string]*server{}, params: snapshot.DefaultParams(),
-	}
-	ix.sources.Store(&o.Sources)
-	ix.phrases = newPhrases(ix)
-	ix.embeddings = &embeddings{folder: ix.folder, catalog: ix, current: &ix.current, models: newModels()}
-	if o.Params != nil {
-		ix.params = *o.Params
-	}
-	if err := ix.openStore(); err != nil {
+	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	fd, err := folder.Open(dir, folder.Options{Sources: o.Sources, Offline: o.Offline, Log: log})
+	if err != nil {
 		return nil, err
 	}
+	ix := &Index{
+		folder: fd, options: o,
+		started: time.Now(), raws: newRaws(), meter: usage.NewMeter(), writing: make(chan struct{}, 1), look: make(chan struct{}, 1),
+		servers: map[string]*server{},
+	}
+	params := DefaultParams()
+	if o.Params != nil {
+		params = *o.Params
+	}
+	ix.phrases = newPhrases(ix)
+	ix.builder = newBuilder(params)
+	ix.embeddings = spaces.New(spaces.Options{
+		Folder: fd, Catalog: ix, Builder: ix.builder, Current: &ix.current,
+		Embedder: o.Embedder, Fallback: o.Fallback, QueryTimeout: o.QueryTimeout,
+	})
+	go ix.builder.run(ix.embeddings)
 	ctx, stop := context.WithCancel(context.Background())
 	ix.stop = stop
-	ix.embeddings.makeModels()
 	ix.load(ctx)
-	ix.embeddings.startModels(ctx)
-	if !o.Offline && ix.store != nil {
+	ix.embeddings.Start(ctx)
+	if !o.Offline && ix.folder.Store != nil {
 		ix.tending.Go(func() { ix.tend(ctx) })
 	}
 	return ix, nil
@@ -114,18 +116,20 @@ func (ix *Index) Close() error {
 	}
 	ix.stop()
 	ix.tending.Wait()
-	ix.embeddings.working.Wait()
-	return ix.finish()
+	ix.embeddings.Join()
+	err := ix.finish()
+	ix.builder.end()
+	return err
 }
 
 // SetEmbedder changes the embedder: its vectors are filled beside those that
 // serve, which are replaced once complete. Nil goes back to words alone.
-func (ix *Index) SetEmbedder(e Embedder) { ix.embeddings.setEmbedder(e) }
+func (ix *Index) SetEmbedder(e spaces.Embedder) { ix.embeddings.SetEmbedder(e) }
 
 // Wait returns when every searchable document has its vectors and graphs are
 // built, or with ctx's error or the embedder's. Documents that the embedder
 // refuses for good while it takes others are not waited for.
-func (ix *Index) Wait(ctx context.Context) error { return ix.embeddings.wait(ctx) }
+func (ix *Index) Wait(ctx context.Context) error { return ix.embeddings.Wait(ctx) }
 
 func (ix *Index) snapshot() *snapshot.Snapshot { return ix.current.Load() }
 
@@ -175,21 +179,37 @@ func objectsOf(tools map[string][]tool.Tool) func(id string) json.RawMessage {
 }
 
 func (ix *Index) replaceInMemory(names []string, tools map[string][]tool.Tool, seen firstSeen) map[string]Diff {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
 	diffs := make(map[string]Diff, len(tools))
-	changed := false
-	for _, name := range names {
-		d := ix.replaceLocked(name, tools[name], seen)
-		changed = changed || len(d.Added)+len(d.Changed)+len(d.Removed) > 0
-		diffs[name] = d
-	}
-	if changed {
-		ix.generation++
-		ix.swap()
-	}
+	ix.change(func() (changed bool) {
+		for _, name := range names {
+			d := ix.replaceLocked(name, tools[name], seen)
+			changed = changed || d.any()
+			diffs[name] = d
+		}
+		if changed {
+			ix.generation++
+		}
+		return changed
+	})
 	return diffs
 }
+
+// change lets f change the catalog. If it says that it has, change returns
+// when searches see it.
+func (ix *Index) change(f func() (changed bool)) {
+	ix.mu.Lock()
+	var shown <-chan struct{}
+	if f() {
+		shown = ix.swap()
+	}
+	ix.mu.Unlock()
+	if shown != nil {
+		<-shown
+	}
+}
+
+// any says whether there is a difference.
+func (d *Diff) any() bool { return len(d.Added)+len(d.Changed)+len(d.Removed) > 0 }
 
 func (ix *Index) replaceLocked(name string, tools []tool.Tool, seen firstSeen) Diff {
 	old := ix.servers[name]
@@ -197,7 +217,7 @@ func (ix *Index) replaceLocked(name string, tools []tool.Tool, seen firstSeen) D
 		old = &server{}
 	}
 	next := &server{
-		key: ix.key(name), entries: make(map[string]*entry, len(tools)), listed: time.Now(), confirmed: true,
+		key: ix.folder.Key(name), entries: make(map[string]*snapshot.Document, len(tools)), listed: time.Now(), confirmed: true,
 		generation: old.generation, changed: maps.Clone(old.changed), revision: old.revision + 1,
 		suspect: old.suspect, unlisted: true,
 	}
@@ -214,13 +234,13 @@ func (ix *Index) replaceLocked(name string, tools []tool.Tool, seen firstSeen) D
 	}
 	for id, e := range old.entries {
 		if next.entries[id] == nil {
-			diff.Removed = append(diff.Removed, e.doc.Qualified)
+			diff.Removed = append(diff.Removed, e.Qualified)
 			next.changed[id] = true
 			ix.raws.forget(id)
 		}
 	}
 	next.warnings = diff.Warnings
-	if len(diff.Added)+len(diff.Changed)+len(diff.Removed) > 0 {
+	if diff.any() {
 		ix.categorize(next)
 	}
 	ix.servers[name] = next
@@ -244,7 +264,7 @@ func (ix *Index) merge(t *tool.Tool, old, next *server, diff *Diff, seen firstSe
 	case before == nil:
 		t.FirstSeen = seen.of(id)
 		diff.Added = append(diff.Added, t.QualifiedName())
-	case before.sum == sum:
+	case before.Sum == sum:
 		diff.Unchanged++
 		next.entries[id] = before
 		if next.generation == 0 && ix.raws.peek(id) == nil { // it is stored nowhere
@@ -252,36 +272,36 @@ func (ix *Index) merge(t *tool.Tool, old, next *server, diff *Diff, seen firstSe
 		}
 		return
 	default:
-		t.FirstSeen = before.doc.Tool.FirstSeen
+		t.FirstSeen = before.Tool.FirstSeen
 		diff.Changed = append(diff.Changed, t.QualifiedName())
 	}
 	ix.raws.hold(id, t.Raw)
 	next.changed[id] = true
 	ix.unsaved++
-	next.entries[id] = &entry{doc: snapshot.NewDocument(*t, &ix.lexicon), sum: sum}
+	next.entries[id] = snapshot.NewDocument(*t, sum, &ix.lexicon)
 }
 
-// swap makes what the writer holds searchable. The caller holds mu.
-func (ix *Index) swap() {
+// swap sends the state of the catalog to who makes snapshots; shown is closed
+// when searches see it. The caller holds mu, so that states are sent in order.
+func (ix *Index) swap() (shown <-chan struct{}) {
 	ix.phrases.dress()
 	ix.compactLexicon()
 	var docs []*snapshot.Document
 	for _, s := range ix.servers {
 		for _, e := range s.entries {
-			if !e.doc.Tool.Hidden {
-				docs = append(docs, e.doc)
+			if !e.Tool.Hidden {
+				docs = append(docs, e)
 			}
 		}
 	}
-	ix.embeddings.show(snapshot.New(snapshot.Corpus{
+	return ix.builder.show(snapshot.Corpus{
 		Docs:         docs,
 		Lexicon:      ix.lexicon.View(),
-		Params:       ix.params,
 		Generation:   ix.generation,
 		Threshold:    ix.options.HNSWThreshold,
 		QueryTimeout: ix.options.QueryTimeout,
 		WordsOnly:    ix.options.WordsOnly,
-	}))
+	})
 }
 
 // SetParams changes the ranking's parameters for the searches that follow.
@@ -289,9 +309,6 @@ func (ix *Index) SetParams(p snapshot.Params) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	ix.params = p
-	ix.embeddings.setParams(p)
+	<-ix.builder.setParams(p)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func (ix *Index) categorize(sv *server) {
 	docs := make([]*snapshot.Document, 0, len(sv.entries)) // in an order that does not depend on the map's
 	for _, id := range slices.Sorted(maps.Keys(sv.entries)) {
-		docs = append(docs, sv.entries[id].doc)
+		docs = append(docs, sv.entries[id])
 	}
 	for i, c := range snapshot.Categorize(docs, ix.lexicon.View()) {
 		switch d := docs[i]; d.Category {
@@ -22,7 +22,7 @@ func (ix *Index) categorize(sv *server) {
 		default:
 			changed := *d
 			changed.Category = c
-			sv.entries[d.ID] = &entry{doc: &changed, sum: sv.entries[d.ID].sum}
+			sv.entries[d.ID] = &changed
 			ix.unsaved++
 		}
 	}

@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tooldex/tooldex/index/check"
+	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/index/vector"
 )
@@ -201,7 +203,7 @@ func crashOnce(t *testing.T, dir string, state *crashState, run int, r *rand.Ran
 // checkCrashed looks at the folder as a process would that comes next.
 func checkCrashed(t *testing.T, dir string, state *crashState) {
 	t.Helper()
-	if found, err := Check(dir); len(found) > 0 || err != nil {
+	if found, err := check.Folder(dir); len(found) > 0 || err != nil {
 		t.Errorf("Check: %+v, %v", found, err)
 	}
 	ix, err := Open(dir, Options{Offline: true, Embedder: newTestEmbedder("a", 8), HNSWThreshold: -1})
@@ -280,24 +282,33 @@ func isVersion(t *testing.T, ix *Index, tools map[string]Hit, server string, v i
 // checkVectors compares the stored vectors with what the embedder makes.
 func checkVectors(t *testing.T, ix *Index) {
 	t.Helper()
-	m := ix.embeddings.models.desired
-	for _, d := range ix.snapshot().Docs() {
-		got, ok := m.known[d.Embedded[m.form]]
+	e := newTestEmbedder("a", 8)
+	docs := ix.snapshot().Docs()
+	texts := make([][32]byte, len(docs))
+	for i, d := range docs {
+		texts[i] = d.Embedded[tool.AsText]
+	}
+	space := store.SpaceOf(e.Model(), fmt.Sprint(tool.TemplateVersion, "/", tool.AsText))
+	_, err := ix.folder.Store.Vectors(t.Context(), space, texts, func(i int, data []byte) {
+		got, ok := vector.DecodeCode(data, 8)
 		if !ok {
-			continue
+			t.Fatalf("the vector of %s does not decode", docs[i].Qualified)
 		}
-		raw, err := ix.Raw(d.ID)
+		raw, err := ix.Raw(docs[i].ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := m.embedder.EmbedQuery(t.Context(), tool.EmbeddedText(&d.Tool, tool.ParametersOf(raw)))
+		want, err := e.EmbedQuery(t.Context(), tool.EmbeddedText(&docs[i].Tool, tool.ParametersOf(raw)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		want, _ = vector.Unit(want)
 		if diff := cmp.Diff(vector.Encode(want), got); diff != "" {
-			t.Fatalf("%s has another vector: want -, got +:\n%s", d.Qualified, diff)
+			t.Fatalf("%s has another vector: want -, got +:\n%s", docs[i].Qualified, diff)
 		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -313,14 +324,14 @@ func TestCheckBy(t *testing.T) {
 	ix := openDir(t, dir, Options{})
 	replace(t, ix, "s", rawTool("a", "first"))
 	closeIndex(t, ix)
-	if found, err := CheckBy(t.Context(), run("check"), dir); len(found) > 0 || err != nil {
+	if found, err := check.By(t.Context(), run("check"), dir); len(found) > 0 || err != nil {
 		t.Errorf("a sound folder: %+v, %v", found, err)
 	}
-	found, err := CheckBy(t.Context(), run("overflow"), dir)
-	if err != nil || len(found) != 1 || !strings.Contains(found[0].What, "stack") || found[0].Remedy != repairRemedy {
+	found, err := check.By(t.Context(), run("overflow"), dir)
+	if err != nil || len(found) != 1 || !strings.Contains(found[0].What, "stack") || !found[0].Repairable() {
 		t.Errorf("a check that ends: %+v, %v", found, err)
 	}
-	done, err := Repair(dir, found)
+	done, err := check.Repair(dir, found)
 	if err != nil || len(done) != 1 || !strings.Contains(done[0], "store.damaged-1") {
 		t.Errorf("Repair = %q, %v", done, err)
 	}
@@ -331,7 +342,7 @@ func TestCheckBy(t *testing.T) {
 
 func init() {
 	children["check"] = func() int {
-		found, err := Check(os.Getenv("TOOLDEX_CHECK_DIR"))
+		found, err := check.Folder(os.Getenv("TOOLDEX_CHECK_DIR"))
 		if err != nil {
 			return 1
 		}

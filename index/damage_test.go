@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/tooldex/tooldex/index/check"
 )
 
 // flipValues flips a bit in every value of a bucket whose key begins with
@@ -75,7 +77,7 @@ func TestDamagedValues(t *testing.T) {
 			ix.Record(firstHit(ix).ID, true, time.Second)
 			closeIndex(t, ix)
 			flipValues(t, filepath.Join(dir, "store.db"), tt.bucket, tt.prefix)
-			if err := os.Remove(ix.derivedPath()); err != nil { // in which all is whole
+			if err := os.Remove(ix.folder.DerivedPath()); err != nil { // in which all is whole
 				t.Fatal(err)
 			}
 
@@ -107,7 +109,7 @@ func TestDamagedValues(t *testing.T) {
 
 func checkMended(t *testing.T, dir string, o Options, metricsLost bool) {
 	t.Helper()
-	if found, err := Check(dir); len(found) > 0 || err != nil {
+	if found, err := check.Folder(dir); len(found) > 0 || err != nil {
 		t.Errorf("Check: %+v, %v", found, err)
 	}
 	ix := openDir(t, dir, o)

@@ -1,31 +1,33 @@
 package index
 
 import (
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 
-	"github.com/tooldex/tooldex/index/atomicfile"
-	"github.com/tooldex/tooldex/index/flat"
+	"github.com/tooldex/tooldex/index/derived"
 	"github.com/tooldex/tooldex/index/store"
+)
+
+// When the file is written: opening one costs the more the less it has.
+const (
+	savedShare = 20  // one tool in so many is not in it
+	closeShare = 100 // the same when the index closes, which cannot happen often
 )
 
 // saveDerived writes the file of what is derived if one tool or vector in
 // share is not in it. While another process writes it, it waits for the next
 // time.
 func (ix *Index) saveDerived(share int) error {
-	if ix.store == nil || !ix.dueToSave(share) {
+	if ix.folder.Store == nil || !ix.dueToSave(share) {
 		return nil
 	}
-	unlock, err := store.TryLock(ix.dir, "derived.lock")
+	unlock, err := store.TryLock(ix.folder.Dir, "derived.lock")
 	if unlock == nil || err != nil {
 		return err
 	}
 	defer unlock()
-	c := ix.deriveAll()
-	err = atomicfile.Write(ix.derivedPath(), func(to io.Writer) error {
-		return flat.Write(to, derivedMagic, derivedVersion, c.write)
-	})
-	if err != nil {
+	if err := derived.Write(ix.folder.DerivedPath(), ix.draftDerived()); err != nil {
 		return fmt.Errorf("write what is derived: %w", err)
 	}
 	return nil
@@ -39,37 +41,34 @@ func (ix *Index) dueToSave(share int) bool {
 	for _, sv := range ix.servers {
 		entries += len(sv.entries)
 	}
-	unsaved = max(unsaved, ix.embeddings.unsaved())
-	return !ix.readOnly() && unsaved > 0 && unsaved*share >= entries
+	unsaved = max(unsaved, ix.embeddings.Unsaved())
+	return !ix.folder.ReadOnly() && unsaved > 0 && unsaved*share >= entries
 }
 
-// deriveAll takes in what there is to save, and counts from there.
-func (ix *Index) deriveAll() *columns {
+// draftDerived takes in what there is to save, and counts from there.
+func (ix *Index) draftDerived() derived.Draft {
 	ix.mu.Lock()
-	servers := make(map[string]*server, len(ix.servers))
+	defer ix.mu.Unlock()
+	d := derived.Draft{File: ix.counters.File, Lexicon: ix.lexicon.View(), Models: ix.embeddings.Draft()}
 	for name, sv := range ix.servers {
 		if !sv.pending() && !sv.suspect && !sv.lost { // what is stored is what memory has
-			frozen := *sv
-			servers[name] = &frozen
+			d.Servers = append(d.Servers, derived.Server{Name: name, Key: sv.key, Generation: sv.generation, Docs: sv.entries}) // a map that is replaced, never changed
 		}
 	}
-	models := ix.embeddings.draft()
-	lex, file := ix.lexicon.View(), ix.counters.File
 	ix.unsaved = 0
-	ix.mu.Unlock()
-	return derive(file, servers, lex, models)
+	return d
 }
 
 // takeDerived makes memory what the file says, as if it had been loaded from
 // the store of that moment. The caller holds mu.
-func (ix *Index) takeDerived(d derived) {
-	ix.lexicon = d.lexicon
-	ix.embeddings.take(d.vectors)
-	for _, sv := range d.servers {
-		ix.servers[sv.name] = &server{key: sv.key, entries: sv.entries, generation: sv.generation, changed: map[string]bool{}}
-		ix.raws.place(sv.name, sv.key)
+func (ix *Index) takeDerived(d derived.State) {
+	ix.lexicon = d.Lexicon
+	ix.embeddings.Take(d.Vectors)
+	for _, sv := range d.Servers {
+		ix.servers[sv.Name] = &server{key: sv.Key, entries: sv.Docs, generation: sv.Generation, changed: map[string]bool{}}
+		ix.raws.place(sv.Name, sv.Key)
 	}
-	ix.counters.File = d.file
+	ix.counters.File = d.File
 }
 
 // settleDerived brings what the file said in line with the servers that are stored:
@@ -88,4 +87,13 @@ func (ix *Index) settleDerived(stored map[store.Key]store.Server, c store.Counte
 		sv.listed, sv.warnings = record.Listed, record.Warnings
 		sv.confirmed = record.Listed.After(ix.started)
 	}
+}
+
+// readDerived reads the file; that it cannot be read costs time only.
+func (ix *Index) readDerived() derived.State {
+	d, err := derived.Read(ix.folder.DerivedPath())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		ix.folder.Log.Info("the catalog is derived anew", "file", ix.folder.DerivedPath(), "error", err)
+	}
+	return d
 }

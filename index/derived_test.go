@@ -12,7 +12,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tooldex/tooldex/index/flat"
+	"github.com/tooldex/tooldex/index/check"
+	"github.com/tooldex/tooldex/index/derived"
 )
 
 // A view is all that a catalog answers, in a form that shows every bit.
@@ -87,7 +88,7 @@ func TestDerivedFile(t *testing.T) {
 	}
 	wait(t, ix)
 	want := viewOf(t, ix)
-	path := ix.derivedPath()
+	path := ix.folder.DerivedPath()
 	closeIndex(t, ix)
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -101,27 +102,27 @@ func TestDerivedFile(t *testing.T) {
 		"bit":     {flipped(good, len(good)/3), false, false},
 		"cut":     {good[:len(good)-9], false, false},
 		"empty":   {nil, false, false},
-		"version": {append(append([]byte(derivedMagic), 0, 0, 0, 0), good[12:]...), true, false},
+		"version": {append(append([]byte("TDXDERIV"), 0, 0, 0, 0), good[12:]...), true, false},
 		"store":   {resealed(flipped(good, 18)), true, true},
 	}
 	for name, tt := range tests {
 		if err := os.WriteFile(path, tt.file, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := Check(dir); err != nil || (len(found) == 0) != tt.sound {
+		if found, err := check.Folder(dir); err != nil || (len(found) == 0) != tt.sound {
 			t.Errorf("%s: Check = %+v, %v", name, found, err)
 		}
 		ix := openDir(t, dir, o)
 		// Before anything that takes long: the index writes the file by itself.
 		ix.mu.Lock()
-		documents, vectors := ix.unsaved, ix.embeddings.unsaved()
+		documents, vectors := ix.unsaved, ix.embeddings.Unsaved()
 		ix.mu.Unlock()
 		viewOf(t, ix).check(t, name, want)
 		if used := documents == 0 && vectors == 0; used != tt.used {
 			t.Errorf("%s: %d documents, %d vectors are not in the file", name, documents, vectors)
 		}
 		closeIndex(t, ix)
-		if verifyDerived(path) != nil {
+		if derived.Verify(path) != nil {
 			t.Errorf("%s: the file was not written again", name)
 		}
 	}
@@ -145,7 +146,7 @@ func TestDerivedIsBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, ix)
-	path := ix.derivedPath()
+	path := ix.folder.DerivedPath()
 	closeIndex(t, ix)
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -168,8 +169,8 @@ func TestDerivedIsBehind(t *testing.T) {
 
 	ix = openDir(t, dir, o)
 	viewOf(t, ix).check(t, "behind", want)
-	if ix.unsaved != 1 || ix.embeddings.models.desired.unsaved != 1 {
-		t.Errorf("%d documents, %d vectors were not in the file, want 1 of each", ix.unsaved, ix.embeddings.models.desired.unsaved)
+	if ix.unsaved != 1 || ix.embeddings.Unsaved() != 1 {
+		t.Errorf("%d documents, %d vectors were not in the file, want 1 of each", ix.unsaved, ix.embeddings.Unsaved())
 	}
 }
 
@@ -205,12 +206,6 @@ func TestFolderOfFormat1(t *testing.T) {
 	}
 }
 
-// resealed gives a flat file the checksum of what it has.
-func resealed(data []byte) []byte {
-	body := data[:len(data)-4]
-	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
-}
-
 func flipped(data []byte, at int) []byte {
 	out := bytes.Clone(data)
 	out[at] ^= 16
@@ -226,54 +221,8 @@ func dumped(t *testing.T, ix *Index) []byte {
 	return b.Bytes()
 }
 
-// FuzzDerived reads files whose checksums hold.
-func FuzzDerived(f *testing.F) {
-	ix := newIndex(f, Options{Embedder: hashEmbedder{}}, nil)
-	for i := range 3 {
-		replace(f, ix, fmt.Sprint("s", i), rawTool("a", "first"), rawTool("b_c", "second thing"))
-	}
-	if err := ix.Wait(f.Context()); err != nil {
-		f.Fatal(err)
-	}
-	for _, sv := range ix.servers { // as if they were stored
-		sv.generation, sv.changed = 1, nil
-	}
-	var file bytes.Buffer
-	if err := flat.Write(&file, derivedMagic, derivedVersion, ix.deriveAll().write); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(file.Bytes()[:file.Len()-4])
-	f.Fuzz(func(t *testing.T, body []byte) {
-		data := resealed(append(body, 0, 0, 0, 0))
-		r, err := flat.NewReader(bytes.NewReader(data), int64(len(data)), derivedMagic, derivedVersion)
-		if err != nil {
-			return
-		}
-		d, err := decodeDerived(r)
-		if err != nil {
-			return
-		}
-		terms := d.lexicon.View()
-		for _, sv := range d.servers {
-			for _, e := range sv.entries {
-				for _, id := range e.doc.Terms.Terms {
-					_ = terms.Term(id)
-				}
-			}
-		}
-	})
-}
-
-func FuzzHead(f *testing.F) {
-	f.Add(encodeHead(&Tool{Server: "s", Name: "n", Tags: []string{"t"}, Examples: []Example{{Description: "d", Arguments: []byte("{}")}}, Hidden: true}))
-	f.Fuzz(func(t *testing.T, data string) {
-		tool, err := decodeHead(data)
-		if err != nil {
-			return
-		}
-		again, err := decodeHead(encodeHead(&tool))
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(tool) {
-			t.Errorf("%+v reads back as %+v, %v", tool, again, err)
-		}
-	})
+// resealed gives a flat file the checksum of what it has.
+func resealed(data []byte) []byte {
+	body := data[:len(data)-4]
+	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 }

@@ -29,7 +29,7 @@ func (f firstSeen) of(id string) time.Time {
 // and gives way to the stored one when the tool is loaded again.
 func (ix *Index) firstSeen(ctx context.Context, tools map[string][]tool.Tool) firstSeen {
 	seen := firstSeen{dates: map[string]time.Time{}, now: time.Now().UTC()}
-	if ix.store == nil {
+	if ix.folder.Store == nil {
 		return seen
 	}
 	for name, list := range tools {
@@ -37,9 +37,9 @@ func (ix *Index) firstSeen(ctx context.Context, tools map[string][]tool.Tool) fi
 		if len(unknown) == 0 {
 			continue
 		}
-		dates, err := ix.store.FirstSeen(ctx, ix.key(name), unknown)
+		dates, err := ix.folder.Store.FirstSeen(ctx, ix.folder.Key(name), unknown)
 		if err != nil {
-			ix.log.Warn("first-seen dates could not be read", "server", name, "error", err)
+			ix.folder.Log.Warn("first-seen dates could not be read", "server", name, "error", err)
 		}
 		for id, t := range dates {
 			seen.dates[id.String()] = t
@@ -87,7 +87,7 @@ func (ix *Index) write(ctx context.Context, names []string, object func(id strin
 	for i, d := range drafts {
 		changes[i] = d.change
 	}
-	c, missing, err := ix.store.Replace(ctx, changes...)
+	c, missing, err := ix.folder.Store.Replace(ctx, changes...)
 	for i := range changes {
 		drafts[i].change.Server = changes[i].Server
 	}
@@ -96,14 +96,14 @@ func (ix *Index) write(ctx context.Context, names []string, object func(id strin
 	if err != nil {
 		return ix.fail(err)
 	}
-	ix.works()
+	ix.folder.Works()
 	ix.written(drafts, c, missing)
 	return nil
 }
 
 // fail remembers why the store could not be used. The caller holds mu.
 func (ix *Index) fail(err error) error {
-	forGood, err := ix.folder.fail(err)
+	forGood, err := ix.folder.Fail(err)
 	if forGood {
 		for _, sv := range ix.servers {
 			sv.generation = 0 // the next list is all that remains of it
@@ -112,15 +112,15 @@ func (ix *Index) fail(err error) error {
 	return err
 }
 
-// blame is fail for the vectors' sake.
-func (ix *Index) blame(err error) {
+// Blame is fail for the vectors' sake.
+func (ix *Index) Blame(err error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	_ = ix.fail(err) // it is remembered and logged there
 }
 
-// version counts the states of the catalog.
-func (ix *Index) version() uint64 {
+// Version counts the states of the catalog.
+func (ix *Index) Version() uint64 {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	return ix.generation
@@ -130,7 +130,7 @@ func (ix *Index) version() uint64 {
 func (ix *Index) drafts(names []string, object func(id string) json.RawMessage) (drafts []draft) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	if ix.readOnly() {
+	if ix.folder.ReadOnly() {
 		return nil
 	}
 	for _, name := range names {
@@ -213,7 +213,7 @@ func (ix *Index) written(drafts []draft, c store.Counters, missing []store.Ref) 
 // pending are the names of servers whose change waits to be written. The
 // caller holds mu.
 func (ix *Index) pending() (names []string) {
-	if ix.readOnly() {
+	if ix.folder.ReadOnly() {
 		return nil
 	}
 	for name, sv := range ix.servers {
@@ -228,7 +228,7 @@ func (ix *Index) pending() (names []string) {
 // Prune forgets the stored servers that Options.Sources, or SetSources after it, does not name, and
 // returns their names. Those named in keep stay, whatever their connection.
 func (ix *Index) Prune(ctx context.Context, keep ...string) ([]string, error) {
-	if *ix.sources.Load() == nil {
+	if ix.folder.Sources() == nil {
 		return nil, nil
 	}
 	gone := ix.pruneMemory(keep)
@@ -242,34 +242,38 @@ func (ix *Index) Prune(ctx context.Context, keep ...string) ([]string, error) {
 }
 
 func (ix *Index) pruneMemory(keep []string) (gone []string) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	for name, sv := range ix.servers {
-		if _, ok := (*ix.sources.Load())[name]; ok || slices.Contains(keep, name) {
-			continue
+	ix.change(func() bool {
+		for name := range ix.servers {
+			if _, ok := ix.folder.Sources()[name]; !ok && !slices.Contains(keep, name) {
+				gone = append(gone, name)
+				ix.drop(name)
+			}
 		}
-		gone = append(gone, name)
-		for id := range sv.entries {
-			ix.raws.forget(id)
+		if len(gone) > 0 {
+			ix.generation++
 		}
-		delete(ix.servers, name)
-	}
-	if len(gone) > 0 {
-		ix.generation++
-		ix.swap()
-	}
+		return len(gone) > 0
+	})
 	return gone
 }
 
+// drop forgets a server. The caller holds mu.
+func (ix *Index) drop(name string) {
+	for id := range ix.servers[name].entries {
+		ix.raws.forget(id)
+	}
+	delete(ix.servers, name)
+}
+
 func (ix *Index) pruneStore(ctx context.Context, keep []string) (gone []string, err error) {
-	if ix.store == nil {
+	if ix.folder.Store == nil {
 		return nil, nil
 	}
-	all, _, err := ix.store.Servers(ctx)
+	all, _, err := ix.folder.Store.Servers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ours := ix.ours()
+	ours := ix.folder.Ours()
 	var drop []store.Key
 	for _, sv := range all {
 		if ours[sv.Key] == "" && !slices.Contains(keep, sv.Name) {
@@ -280,5 +284,5 @@ func (ix *Index) pruneStore(ctx context.Context, keep []string) (gone []string, 
 	if len(drop) == 0 {
 		return nil, nil
 	}
-	return gone, ix.store.Drop(ctx, drop)
+	return gone, ix.folder.Store.Drop(ctx, drop)
 }

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
+	"github.com/tooldex/tooldex/index/check"
 	"github.com/tooldex/tooldex/index/snapshot"
 )
 
@@ -134,16 +135,16 @@ func adoptAgain(t *testing.T, ix *Index) int {
 	for _, d := range ix.snapshot().Docs() {
 		before[d] = true
 	}
-	loaded, _, err := ix.store.Load(t.Context(), nil, nil)
+	loaded, _, err := ix.folder.Store.Load(t.Context(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	for _, sv := range loaded {
-		ix.adopt(sv)
-	}
-	ix.swap()
+	ix.change(func() bool {
+		for _, sv := range loaded {
+			ix.adopt(sv)
+		}
+		return true
+	})
 	kept := 0
 	for _, d := range ix.snapshot().Docs() {
 		if !before[d] {
@@ -412,7 +413,7 @@ func TestDamagedStore(t *testing.T) {
 	if n := len(ids(ix)); n != 2 {
 		t.Errorf("%d tools were stored again", n)
 	}
-	if found, err := Check(dir); err != nil || len(found) != 1 || found[0].Remedy != deleteRemedy {
+	if found, err := check.Folder(dir); err != nil || len(found) != 1 || found[0].Repairable() {
 		t.Errorf("Check = %+v, %v", found, err)
 	}
 }

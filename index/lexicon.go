@@ -1,6 +1,9 @@
 package index
 
-import "github.com/tooldex/tooldex/index/bm25"
+import (
+	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/snapshot"
+)
 
 // minLexicon is the number of terms below which a lexicon is left alone.
 const minLexicon = 50_000
@@ -27,9 +30,9 @@ func (ix *Index) compactLexicon() {
 		}
 	}
 	for _, sv := range ix.servers {
-		entries := make(map[string]*entry, len(sv.entries))
+		entries := make(map[string]*snapshot.Document, len(sv.entries))
 		for id, e := range sv.entries {
-			entries[id] = &entry{doc: e.doc.Renumbered(number), sum: e.sum, phrased: e.phrased}
+			entries[id] = e.Renumbered(number)
 		}
 		sv.entries = entries // one that is being written keeps its own
 	}
@@ -42,7 +45,7 @@ func (ix *Index) usedTerms() (mark []uint32, used int) {
 	mark = make([]uint32, ix.lexicon.Len())
 	for _, sv := range ix.servers {
 		for _, e := range sv.entries {
-			for _, id := range e.doc.Searched().Terms {
+			for _, id := range e.Searched().Terms {
 				if mark[id] == 0 {
 					mark[id] = 1
 					used++

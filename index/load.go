@@ -13,33 +13,30 @@ import (
 // derived of them the last time, and then, as any other time, what is stored
 // otherwise.
 func (ix *Index) load(ctx context.Context) {
-	if ix.store == nil {
-		ix.mu.Lock()
-		defer ix.mu.Unlock()
-		ix.swap()
+	if ix.folder.Store == nil {
+		ix.change(func() bool { return true })
 		return
 	}
 	d := ix.readDerived()
 	ix.mu.Lock()
 	ix.takeDerived(d)
 	ix.mu.Unlock()
-	err := ix.reload(ctx, true)
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if err != nil {
-		ix.fail(err)
-		ix.swap()
+	if err := ix.reload(ctx, true); err != nil {
+		ix.change(func() bool {
+			_ = ix.fail(err) // it is remembered and logged there
+			return true
+		})
 	}
 	ix.reloadMetrics(ctx)
 }
 
 // reload takes over the servers whose stored state is not the one in memory.
 func (ix *Index) reload(ctx context.Context, opening bool) error {
-	all, c, err := ix.store.Servers(ctx)
+	all, c, err := ix.folder.Store.Servers(ctx)
 	if err != nil {
 		return err
 	}
-	chosen := ix.chosen(all)
+	chosen := ix.folder.Chosen(all)
 	if opening {
 		ix.phrases.open(ctx, chosen)
 	}
@@ -52,11 +49,11 @@ func (ix *Index) reload(ctx context.Context, opening bool) error {
 	for _, sv := range ix.servers {
 		have[sv.key] = sv.generation
 		for _, e := range sv.entries {
-			known[e.sum] = true
+			known[e.Sum] = true
 		}
 	}
 	ix.mu.Unlock()
-	loaded, _, err := ix.store.Load(ctx,
+	loaded, _, err := ix.folder.Store.Load(ctx,
 		func(sv store.Server) bool {
 			_, ours := chosen[sv.Key]
 			generation, here := have[sv.Key]
@@ -66,25 +63,24 @@ func (ix *Index) reload(ctx context.Context, opening bool) error {
 	if err != nil {
 		return err
 	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	changed := opening
-	for _, sv := range loaded {
-		sv.Name = chosen[sv.Key].Name
-		if old := ix.servers[sv.Name]; !opening && old != nil && (len(old.changed) > 0 || old.generation > sv.Generation) {
-			continue // what is in memory is newer
+	ix.change(func() bool {
+		changed := opening
+		for _, sv := range loaded {
+			sv.Name = chosen[sv.Key].Name
+			if old := ix.servers[sv.Name]; !opening && old != nil && (len(old.changed) > 0 || old.generation > sv.Generation) {
+				continue // what is in memory is newer
+			}
+			ix.adopt(sv)
+			changed = true
 		}
-		ix.adopt(sv)
-		changed = true
-	}
-	switch {
-	case opening:
-		ix.counters, ix.generation = c, c.Generation
-		ix.swap()
-	case changed:
-		ix.generation++
-		ix.swap()
-	}
+		switch {
+		case opening:
+			ix.counters, ix.generation = c, c.Generation
+		case changed:
+			ix.generation++
+		}
+		return changed
+	})
 	return nil
 }
 
@@ -93,7 +89,7 @@ func (ix *Index) reload(ctx context.Context, opening bool) error {
 func (ix *Index) adopt(sv store.Loaded) {
 	old := ix.servers[sv.Name]
 	next := &server{
-		key: sv.Key, entries: make(map[string]*entry, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
+		key: sv.Key, entries: make(map[string]*snapshot.Document, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
 		confirmed: sv.Listed.After(ix.started), generation: sv.Generation, changed: map[string]bool{},
 		lost: sv.Damaged || sv.Partial || len(sv.Lost) > 0,
 	}
@@ -111,11 +107,11 @@ func (ix *Index) adopt(sv store.Loaded) {
 			var err error
 			if e, err = ix.entryOf(se); err != nil {
 				next.lost = true
-				ix.log.Warn("a stored tool is left out until its server is listed", "server", sv.Name, "error", err)
+				ix.folder.Log.Warn("a stored tool is left out until its server is listed", "server", sv.Name, "error", err)
 				continue
 			}
 		}
-		next.entries[e.doc.ID] = e
+		next.entries[e.ID] = e
 	}
 	next.suspect = next.suspect || next.lost
 	ix.categorize(next)
@@ -124,12 +120,12 @@ func (ix *Index) adopt(sv store.Loaded) {
 }
 
 // known is the entry that memory has of a stored tool.
-func (ix *Index) known(old *server, se *store.Entry) *entry {
+func (ix *Index) known(old *server, se *store.Entry) *snapshot.Document {
 	if old == nil {
 		return nil
 	}
 	id := se.ID.String()
-	if e := old.entries[id]; e != nil && e.sum == se.Sum {
+	if e := old.entries[id]; e != nil && e.Sum == se.Sum {
 		return e
 	}
 	ix.raws.forget(id)
@@ -137,7 +133,7 @@ func (ix *Index) known(old *server, se *store.Entry) *entry {
 }
 
 // entryOf makes an entry of a stored tool. The caller holds mu.
-func (ix *Index) entryOf(se *store.Entry) (*entry, error) {
+func (ix *Index) entryOf(se *store.Entry) (*snapshot.Document, error) {
 	t, err := storedTool(se)
 	switch {
 	case err != nil:
@@ -147,5 +143,5 @@ func (ix *Index) entryOf(se *store.Entry) (*entry, error) {
 	}
 	t.Raw = se.Raw
 	ix.unsaved++
-	return &entry{doc: snapshot.NewDocument(t, &ix.lexicon), sum: se.Sum}, nil
+	return snapshot.NewDocument(t, se.Sum, &ix.lexicon), nil
 }

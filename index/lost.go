@@ -19,8 +19,8 @@ const relistEvery = time.Minute
 // was deleted or replaced. What another process has made of it is taken over
 // by the caller; where memory has all of a server, it is stored anew.
 func (ix *Index) restore(ctx context.Context) (c store.Counters, err error) {
-	if err = ix.store.Renew(ctx); err == nil {
-		c, err = ix.store.Counters(ctx)
+	if err = ix.folder.Store.Renew(ctx); err == nil {
+		c, err = ix.folder.Store.Counters(ctx)
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -30,10 +30,10 @@ func (ix *Index) restore(ctx context.Context) (c store.Counters, err error) {
 		}
 		return c, err
 	}
-	ix.log.Warn("the store was deleted or replaced", "store", ix.store.Path(), "made anew", ix.store.Made(c.File))
-	ix.works()
+	ix.folder.Log.Warn("the store was deleted or replaced", "store", ix.folder.Store.Path(), "made anew", ix.folder.Store.Made(c.File))
+	ix.folder.Works()
 	for name, sv := range ix.servers {
-		sv.key, sv.generation, sv.suspect = ix.key(name), 0, true
+		sv.key, sv.generation, sv.suspect = ix.folder.Key(name), 0, true
 		ix.raws.place(name, sv.key)
 		for id := range sv.entries {
 			sv.lost = sv.lost || !ix.raws.known(id)
@@ -41,9 +41,9 @@ func (ix *Index) restore(ctx context.Context) (c store.Counters, err error) {
 		}
 		ix.unsaved += len(sv.entries)
 	}
-	if ix.store.Made(c.File) {
+	if ix.folder.Store.Made(c.File) {
 		ix.meter.Recount(ix.snapshot().ServerOf)
-		ix.embeddings.storeAll(ctx)
+		ix.embeddings.StoreAll(ctx)
 	}
 	return c, nil
 }

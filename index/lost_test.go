@@ -128,7 +128,7 @@ func TestStoreStaysSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 		ix.collect(t.Context(), spareVectors+1200)
-		info, err := os.Stat(ix.store.Path())
+		info, err := os.Stat(ix.folder.Store.Path())
 		if err != nil {
 			t.Fatal(err)
 		}

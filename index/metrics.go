@@ -25,7 +25,7 @@ func (ix *Index) Metrics(id string) Metrics { return ix.meter.Of(id) }
 // flush writes what was counted, and when servers were last confirmed.
 func (ix *Index) flush(ctx context.Context) error {
 	ix.mu.Lock()
-	readOnly := ix.readOnly()
+	readOnly := ix.folder.ReadOnly()
 	listed := map[store.Key]time.Time{}
 	for _, sv := range ix.servers {
 		if sv.unlisted && !sv.pending() {
@@ -39,9 +39,9 @@ func (ix *Index) flush(ctx context.Context) error {
 	}
 	var err error
 	if len(listed) > 0 {
-		err = ix.store.Touch(ctx, time.Now(), listed)
+		err = ix.folder.Store.Touch(ctx, time.Now(), listed)
 	}
-	err = errors.Join(err, ix.meter.Flush(ctx, ix.store, ix.key))
+	err = errors.Join(err, ix.meter.Flush(ctx, ix.folder.Store, ix.folder.Key))
 	if err != nil && ctx.Err() == nil {
 		ix.mu.Lock()
 		err = ix.fail(err)
@@ -52,7 +52,7 @@ func (ix *Index) flush(ctx context.Context) error {
 
 // reloadMetrics reads what all processes have counted.
 func (ix *Index) reloadMetrics(ctx context.Context) {
-	if err := ix.meter.Reload(ctx, ix.store, ix.raws.places()); err != nil {
-		ix.log.Warn("metrics could not be read", "error", err)
+	if err := ix.meter.Reload(ctx, ix.folder.Store, ix.raws.places()); err != nil {
+		ix.folder.Log.Warn("metrics could not be read", "error", err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tooldex/tooldex/index/check"
 )
 
 // A testEmbedder embeds like wordEmbedder, counts, and misbehaves as told.
@@ -210,7 +212,7 @@ func TestFallback(t *testing.T) {
 			t.Errorf("status %+v", st)
 		}
 		far.set("far@1", nil)
-		time.Sleep(2 * fillRetryMost)
+		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if res := find(t, ix, Hybrid); res.Model != "far@1" {
 			t.Errorf("after far came back %q answers; %+v", res.Model, ix.Status().Models)
@@ -242,7 +244,7 @@ func TestIdentityChanges(t *testing.T) {
 		if res.Mode != Keyword || !strings.Contains(res.Reason, "m@2") {
 			t.Errorf("just after the change: %+v", res)
 		}
-		time.Sleep(2 * identityEvery)
+		time.Sleep(2 * 2 * time.Second)
 		synctest.Wait()
 		if res := find(t, ix, Hybrid); res.Model != "m@2" || e.count() != 6 {
 			t.Errorf("after it was filled: model %q, %d texts embedded", res.Model, e.count())
@@ -279,7 +281,7 @@ func TestUnsoundVectors(t *testing.T) {
 				if err := ix.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("Wait = %v, want %q", err, tt.want)
 				}
-				time.Sleep(10 * fillRetryMost)
+				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				res := find(t, ix, Hybrid)
 				if res.Model != "m" || len(res.Hits) != 3 {
@@ -424,7 +426,7 @@ func TestGraph(t *testing.T) {
 		t.Errorf("the saved graph is not used: %+v", st)
 	}
 	damageFile(t, files()[0])
-	if found, err := Check(dir); len(found) != 1 || found[0].Remedy != graphRemedy || err != nil {
+	if found, err := check.Folder(dir); len(found) != 1 || !found[0].Repairable() || err != nil {
 		t.Errorf("Check = %+v, %v", found, err)
 	}
 	o.Offline = false
@@ -433,7 +435,7 @@ func TestGraph(t *testing.T) {
 	if st := ix.Status().Models[0]; st.Graph != "ready" {
 		t.Errorf("the damaged graph was not built again: %+v", st)
 	}
-	if found, err := Check(dir); len(found) != 0 || err != nil {
+	if found, err := check.Folder(dir); len(found) != 0 || err != nil {
 		t.Errorf("Check = %+v, %v", found, err)
 	}
 }

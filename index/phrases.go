@@ -65,7 +65,7 @@ func (p *Phrases) Of(id string) (ToolPhrases, bool) {
 	defer p.ix.mu.Unlock()
 	for _, sv := range p.ix.servers {
 		if e := sv.entries[id]; e != nil {
-			return p.describe(e.doc), true
+			return p.describe(e), true
 		}
 	}
 	return ToolPhrases{}, false
@@ -79,7 +79,7 @@ func (p *Phrases) List() []ToolPhrases {
 	var all []ToolPhrases
 	for _, sv := range p.ix.servers {
 		for _, e := range sv.entries {
-			all = append(all, p.describe(e.doc))
+			all = append(all, p.describe(e))
 		}
 	}
 	slices.SortFunc(all, func(a, b ToolPhrases) int { return strings.Compare(a.Tool+"\x00"+a.ID, b.Tool+"\x00"+b.ID) })
@@ -148,17 +148,17 @@ func (p *Phrases) edit(ctx context.Context, tools map[string][]phrase.Phrase, ch
 	}
 	next := make(map[string][]phrase.Phrase, len(refs))
 	counts := make(map[string]int, len(refs))
-	if p.ix.store == nil {
+	if p.ix.folder.Store == nil {
 		for _, id := range ids {
 			next[id], counts[id] = change(p.of(id), tools[id])
 		}
 		p.show(next, store.Counters{})
 		return sum(counts), nil
 	}
-	if problem, _ := p.ix.faults(); problem != "" || p.ix.readOnly() {
-		return 0, fmt.Errorf("store phrases in %s: %w: %s", p.ix.dir, store.ErrReadOnly, problem)
+	if problem, _ := p.ix.folder.Faults(); problem != "" || p.ix.folder.ReadOnly() {
+		return 0, fmt.Errorf("store phrases in %s: %w: %s", p.ix.folder.Dir, store.ErrReadOnly, problem)
 	}
-	now, err := p.ix.store.EditPhrases(ctx, refs, func(ref store.Ref, body []byte) store.Phrased {
+	now, err := p.ix.folder.Store.EditPhrases(ctx, refs, func(ref store.Ref, body []byte) store.Phrased {
 		id := ids[ref]
 		next[id], counts[id] = change(decodePhrases(body), tools[id])
 		return encodePhrases(next[id])
@@ -185,10 +185,10 @@ func (p *Phrases) refs(tools map[string][]phrase.Phrase) (refs []store.Ref, ids 
 	ids = make(map[store.Ref]string, len(tools))
 	docs := make(map[string]*snapshot.Document, len(tools))
 	for name, sv := range p.ix.servers {
-		key := p.ix.key(name)
+		key := p.ix.folder.Key(name)
 		for id := range tools {
 			if e := sv.entries[id]; e != nil {
-				docs[id] = e.doc
+				docs[id] = e
 				ref := store.Ref{Server: key, ID: store.ParseID(id)}
 				refs, ids[ref] = append(refs, ref), id
 			}
@@ -222,16 +222,16 @@ func (p *Phrases) of(id string) []phrase.Phrase {
 
 // show makes changed phrases searchable.
 func (p *Phrases) show(next map[string][]phrase.Phrase, now store.Counters) {
-	p.ix.mu.Lock()
-	defer p.ix.mu.Unlock()
-	if !p.take(next) {
-		return
-	}
-	if c := &p.ix.counters; c.File == now.File && c.Phrased+1 == now.Phrased {
-		c.Phrased = now.Phrased // nobody else changed any in between
-	}
-	p.ix.generation++
-	p.ix.swap()
+	p.ix.change(func() bool {
+		if !p.take(next) {
+			return false
+		}
+		if c := &p.ix.counters; c.File == now.File && c.Phrased+1 == now.Phrased {
+			c.Phrased = now.Phrased // nobody else changed any in between
+		}
+		p.ix.generation++
+		return true
+	})
 }
 
 // take keeps phrases in memory and says whether any tool's are other ones.
@@ -261,7 +261,7 @@ func (p *Phrases) load(ctx context.Context, servers []store.Key) (changed bool, 
 		next[id] = nil // forgotten by another process, unless it is read
 	}
 	p.mu.Unlock()
-	err = p.ix.store.Phrases(ctx, servers, func(ref store.Ref, body []byte) {
+	err = p.ix.folder.Store.Phrases(ctx, servers, func(ref store.Ref, body []byte) {
 		next[ref.ID.String()] = decodePhrases(body)
 	})
 	if err != nil {
@@ -285,7 +285,7 @@ func (p *Phrases) open(ctx context.Context, chosen map[store.Key]store.Server) {
 		}
 	}
 	if _, err := p.load(ctx, keys); err != nil {
-		p.ix.log.Warn("phrases could not be read", "error", err)
+		p.ix.folder.Log.Warn("phrases could not be read", "error", err)
 	}
 }
 
@@ -308,19 +308,19 @@ func (p *Phrases) storeAgain(ctx context.Context) error {
 func (p *Phrases) reload(ctx context.Context) {
 	changed, err := p.load(ctx, p.servers())
 	if err != nil {
-		p.ix.log.Warn("phrases could not be read", "error", err)
+		p.ix.folder.Log.Warn("phrases could not be read", "error", err)
 	}
 	if changed {
-		p.ix.mu.Lock()
-		defer p.ix.mu.Unlock()
-		p.ix.generation++
-		p.ix.swap()
+		p.ix.change(func() bool {
+			p.ix.generation++
+			return true
+		})
 	}
 }
 
 // servers are the keys of the servers whose phrases may be wanted.
 func (p *Phrases) servers() (keys []store.Key) {
-	for key := range p.ix.ours() {
+	for key := range p.ix.folder.Ours() {
 		keys = append(keys, key)
 	}
 	for _, key := range p.ix.raws.places() {
@@ -333,13 +333,13 @@ func (p *Phrases) servers() (keys []store.Key) {
 
 // meet reads the phrases of servers that are new to the catalog.
 func (p *Phrases) meet(ctx context.Context, names []string) {
-	if p.ix.store == nil {
+	if p.ix.folder.Store == nil {
 		return
 	}
 	p.mu.Lock()
 	known := true
 	for _, name := range names {
-		known = known && p.read[p.ix.key(name)]
+		known = known && p.read[p.ix.folder.Key(name)]
 	}
 	p.mu.Unlock()
 	if known {
@@ -347,12 +347,12 @@ func (p *Phrases) meet(ctx context.Context, names []string) {
 	}
 	keys := p.servers()
 	for _, name := range names {
-		if key := p.ix.key(name); !slices.Contains(keys, key) {
+		if key := p.ix.folder.Key(name); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
 	if _, err := p.load(ctx, keys); err != nil {
-		p.ix.log.Warn("phrases could not be read", "error", err)
+		p.ix.folder.Log.Warn("phrases could not be read", "error", err)
 	}
 }
 
@@ -362,15 +362,15 @@ func (p *Phrases) dress() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, sv := range p.ix.servers {
-		var entries map[string]*entry
+		var entries map[string]*snapshot.Document
 		for id, e := range sv.entries {
-			if e.phrased >= max(1, p.edited[id]) {
+			if e.Phrased >= max(1, p.edited[id]) {
 				continue
 			}
 			if entries == nil {
 				entries = maps.Clone(sv.entries) // one that is being written keeps its own
 			}
-			entries[id] = &entry{doc: e.doc.Saying(p.gather(e.doc, p.stored[id]), &p.ix.lexicon), sum: e.sum, phrased: p.edits}
+			entries[id] = e.Saying(p.gather(e, p.stored[id]), p.edits, &p.ix.lexicon)
 		}
 		if entries != nil {
 			sv.entries = entries

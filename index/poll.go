@@ -62,7 +62,7 @@ func (ix *Index) tend(ctx context.Context) {
 // it cannot be written costs time only.
 func (ix *Index) save(share int) {
 	if err := ix.saveDerived(share); err != nil {
-		ix.log.Warn("the next start takes longer", "error", err)
+		ix.folder.Log.Warn("the next start takes longer", "error", err)
 	}
 }
 
@@ -99,7 +99,7 @@ func (ix *Index) writePending(ctx context.Context) bool {
 // poll takes over what other processes have changed. A store that is locked
 // or cannot be read is looked at again the next time.
 func (ix *Index) poll(ctx context.Context) {
-	c, err := ix.store.Counters(ctx)
+	c, err := ix.folder.Store.Counters(ctx)
 	ix.mu.Lock()
 	before := ix.counters
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrBusy) {
@@ -107,7 +107,7 @@ func (ix *Index) poll(ctx context.Context) {
 	}
 	ix.mu.Unlock()
 	if err == nil && c.File != before.File && before.File != 0 {
-		if c, err = ix.restore(ctx); err == nil && ix.store.Made(c.File) {
+		if c, err = ix.restore(ctx); err == nil && ix.folder.Store.Made(c.File) {
 			err = ix.phrases.storeAgain(ctx)
 		}
 	}
@@ -133,10 +133,10 @@ func (ix *Index) poll(ctx context.Context) {
 // maintain tells the store what is in use and lets it forget the rest.
 func (ix *Index) maintain(ctx context.Context) {
 	ix.mu.Lock()
-	readOnly := ix.readOnly()
-	spaces, used := ix.embeddings.inUse()
+	readOnly := ix.folder.ReadOnly()
+	spaces, used := ix.embeddings.InUse()
 	use := store.InUse{Servers: map[store.Key]bool{}, Spaces: spaces}
-	for key := range ix.ours() {
+	for key := range ix.folder.Ours() {
 		use.Servers[key] = true
 	}
 	for _, sv := range ix.servers {
@@ -151,18 +151,18 @@ func (ix *Index) maintain(ctx context.Context) {
 		touched[key] = time.Time{}
 	}
 	now := time.Now()
-	err := errors.Join(ix.store.Touch(ctx, now, touched), ix.store.UseSpaces(ctx, used), ix.store.Maintain(ctx, now, use))
+	err := errors.Join(ix.folder.Store.Touch(ctx, now, touched), ix.folder.Store.UseSpaces(ctx, used), ix.folder.Store.Maintain(ctx, now, use))
 	if err != nil && ctx.Err() == nil {
-		ix.log.Warn("store maintenance", "error", err)
+		ix.folder.Log.Warn("store maintenance", "error", err)
 	}
 	ix.collect(ctx, 0)
-	ix.embeddings.ageFiles(now)
+	ix.embeddings.AgeFiles(now)
 }
 
 // finish writes what is pending when the index closes.
 func (ix *Index) finish() error {
 	ix.mu.Lock()
-	readOnly := ix.readOnly()
+	readOnly := ix.folder.ReadOnly()
 	names := ix.pending()
 	ix.mu.Unlock()
 	if readOnly {
@@ -182,15 +182,14 @@ func (ix *Index) finish() error {
 // collect forgets what the store has too much of, and gives the space back,
 // once least vectors were stored since the last time.
 func (ix *Index) collect(ctx context.Context, least int64) {
-	if n := ix.embeddings.put.Load(); n < least || ix.readOnly() {
+	if ix.folder.ReadOnly() || !ix.embeddings.TakeStored(least) {
 		return
 	}
-	ix.embeddings.put.Store(0)
-	_, err := ix.store.Collect(ctx, spareVectors, ix.snapshot().Spoken())
+	_, err := ix.folder.Store.Collect(ctx, spareVectors, ix.snapshot().Spoken())
 	if err == nil {
-		_, err = ix.store.Compact(ctx)
+		_, err = ix.folder.Store.Compact(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		ix.log.Warn("the store keeps more than it needs", "error", err)
+		ix.folder.Log.Warn("the store keeps more than it needs", "error", err)
 	}
 }

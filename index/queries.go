@@ -3,12 +3,14 @@ package index
 import (
 	"context"
 	"io"
+
+	"github.com/tooldex/tooldex/index/spaces"
 )
 
 // Search ranks the allowed tools against a query.
 func (ix *Index) Search(ctx context.Context, q Query) (*Results, error) {
 	if q.Mode != Keyword {
-		ix.embeddings.learn(ctx, q.Text)
+		ix.embeddings.Learn(ctx, q.Text)
 	}
 	return ix.snapshot().Search(ctx, q)
 }
@@ -17,7 +19,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (*Results, error) {
 // or limit drops it, and says why it is dropped.
 func (ix *Index) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
 	if q.Mode != Keyword {
-		ix.embeddings.learn(ctx, q.Text)
+		ix.embeddings.Learn(ctx, q.Text)
 	}
 	return ix.snapshot().Explain(ctx, q, id)
 }
@@ -65,3 +67,11 @@ func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
 // and lengths, document frequencies, average lengths and parameters, enough
 // to recompute any score.
 func (ix *Index) Dump(w io.Writer) error { return ix.snapshot().Dump(w) }
+
+// Audit builds a graph over the vectors that serve, whatever the size of the
+// catalog, and compares its answers with the exact scan at every beam of efs.
+// Queries are the vectors of texts, or, without texts, made up between the
+// documents. It fails with ErrNoVectors when no vectors serve.
+func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, error) {
+	return spaces.AuditGraph(ctx, ix.snapshot(), texts, efs)
+}

@@ -131,8 +131,8 @@ func (ix *Index) Raw(id string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// objectFor reads a tool's object without keeping it.
-func (ix *Index) objectFor(ctx context.Context, t *tool.Tool, id string) ([]byte, error) {
+// Object reads a tool's object without keeping it.
+func (ix *Index) Object(ctx context.Context, t *tool.Tool, id string) ([]byte, error) {
 	raw, key := ix.raws.find(t.Server, id)
 	if raw != nil {
 		return raw, nil
@@ -143,10 +143,10 @@ func (ix *Index) objectFor(ctx context.Context, t *tool.Tool, id string) ([]byte
 // readRaw reads a tool's object from disk. When it is not there the server's
 // next list is stored whole.
 func (ix *Index) readRaw(ctx context.Context, server string, key store.Key, id string) (json.RawMessage, error) {
-	if ix.store == nil {
+	if ix.folder.Store == nil {
 		return nil, fmt.Errorf("read tool %s: not in the catalog", id)
 	}
-	raw, err := ix.store.Raw(ctx, key, store.ParseID(id))
+	raw, err := ix.folder.Store.Raw(ctx, key, store.ParseID(id))
 	if err == nil && raw != nil {
 		return raw, nil
 	}
@@ -154,7 +154,7 @@ func (ix *Index) readRaw(ctx context.Context, server string, key store.Key, id s
 		ix.distrust(server)
 	}
 	if err == nil {
-		err = fmt.Errorf("it is not in %s any more", ix.store.Path())
+		err = fmt.Errorf("it is not in %s any more", ix.folder.Store.Path())
 	}
 	return nil, fmt.Errorf("read tool %s of server %q: %w; it comes back when the server is listed again", id, server, err)
 }

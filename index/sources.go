@@ -14,25 +14,20 @@ import (
 // Options.Sources says. Those that were not named before are loaded as far as
 // they are stored; those not named any more leave the catalog and stay stored.
 func (ix *Index) SetSources(ctx context.Context, sources map[string]string) error {
-	ix.sources.Store(&sources)
-	ix.mu.Lock()
-	changed := false
-	for name, sv := range ix.servers {
-		if _, named := sources[name]; sources == nil || named && sv.key == ix.key(name) {
-			continue
+	ix.folder.SetSources(sources)
+	ix.change(func() (changed bool) {
+		for name, sv := range ix.servers {
+			if _, named := sources[name]; sources != nil && (!named || sv.key != ix.folder.Key(name)) {
+				ix.drop(name)
+				changed = true
+			}
 		}
-		changed = true
-		for id := range sv.entries {
-			ix.raws.forget(id)
+		if changed {
+			ix.generation++
 		}
-		delete(ix.servers, name)
-	}
-	if changed {
-		ix.generation++
-		ix.swap()
-	}
-	ix.mu.Unlock()
-	if ix.store == nil {
+		return changed
+	})
+	if ix.folder.Store == nil {
 		return nil
 	}
 	if err := ix.reload(ctx, false); err != nil {
@@ -49,7 +44,7 @@ func (ix *Index) Objects(ctx context.Context, server string) ([]json.RawMessage,
 	var ids []string
 	if sv := ix.servers[server]; sv != nil {
 		for id, e := range sv.entries {
-			tools[id] = e.doc.Tool
+			tools[id] = e.Tool
 			ids = append(ids, id)
 		}
 	}
@@ -58,7 +53,7 @@ func (ix *Index) Objects(ctx context.Context, server string) ([]json.RawMessage,
 	objects := make([]json.RawMessage, 0, len(ids))
 	for _, id := range ids {
 		t := tools[id]
-		raw, err := ix.objectFor(ctx, &t, id)
+		raw, err := ix.Object(ctx, &t, id)
 		if err != nil {
 			return nil, err
 		}
@@ -73,27 +68,32 @@ func (ix *Index) Objects(ctx context.Context, server string) ([]json.RawMessage,
 // stays so.
 func (ix *Index) Relabel(ctx context.Context, server string, tools []tool.Tool) (Diff, error) {
 	seen := ix.firstSeen(ctx, map[string][]tool.Tool{server: tools})
-	ix.mu.Lock()
-	old := ix.servers[server]
-	if old == nil {
-		ix.mu.Unlock()
-		return Diff{}, nil
-	}
-	for i := range tools {
-		tools[i].Server = server
-		if e := old.entries[tools[i].ID()]; e != nil {
-			tools[i].Inexecutable = cmp.Or(tools[i].Inexecutable, e.doc.Tool.Inexecutable)
+	var diff Diff
+	known := false
+	ix.change(func() bool {
+		old := ix.servers[server]
+		if old == nil {
+			return false
 		}
+		known = true
+		for i := range tools {
+			tools[i].Server = server
+			if e := old.entries[tools[i].ID()]; e != nil {
+				tools[i].Inexecutable = cmp.Or(tools[i].Inexecutable, e.Tool.Inexecutable)
+			}
+		}
+		diff = ix.replaceLocked(server, tools, seen)
+		next := ix.servers[server]
+		next.listed, next.confirmed, next.unlisted = old.listed, old.confirmed, old.unlisted
+		next.warnings = old.warnings
+		if diff.any() {
+			ix.generation++
+		}
+		return diff.any()
+	})
+	if !known {
+		return diff, nil
 	}
-	diff := ix.replaceLocked(server, tools, seen)
-	next := ix.servers[server]
-	next.listed, next.confirmed, next.unlisted = old.listed, old.confirmed, old.unlisted
-	next.warnings = old.warnings
-	if len(diff.Added)+len(diff.Changed)+len(diff.Removed) > 0 {
-		ix.generation++
-		ix.swap()
-	}
-	ix.mu.Unlock()
 	if err := ix.write(ctx, []string{server}, objectsOf(map[string][]tool.Tool{server: tools})); err != nil {
 		return diff, fmt.Errorf("relabel tools of server %q: they are searchable and not stored: %w", server, err)
 	}

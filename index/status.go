@@ -12,14 +12,14 @@ import (
 
 // Status describes the index.
 func (ix *Index) Status() Status {
-	st := Status{Dir: ix.dir, Format: store.Format, Bytes: folderBytes(ix.dir), Generation: ix.snapshot().Generation()}
+	st := Status{Dir: ix.folder.Dir, Format: store.Format, Bytes: folderBytes(ix.folder.Dir), Generation: ix.snapshot().Generation()}
 	var problems []string
-	if ix.store != nil {
-		problems = ix.store.Notes()
+	if ix.folder.Store != nil {
+		problems = ix.folder.Store.Notes()
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	problem, failure := ix.faults()
+	problem, failure := ix.folder.Faults()
 	for _, p := range []string{problem, failure} {
 		if p != "" {
 			problems = append(problems, p)
@@ -37,7 +37,7 @@ func (ix *Index) Status() Status {
 		st.Hidden += part.Hidden
 		st.Servers = append(st.Servers, part)
 	}
-	st.Models = ix.embeddings.status()
+	st.Models = ix.embeddings.Status()
 	return st
 }
 
@@ -45,13 +45,13 @@ func (sv *server) status(name string) ServerStatus {
 	part := ServerStatus{Name: name, Listed: sv.listed, Stale: !sv.confirmed, Warnings: slices.Clone(sv.warnings)}
 	var odd []string
 	for _, e := range sv.entries {
-		if e.doc.Tool.Hidden {
+		if e.Tool.Hidden {
 			part.Hidden++
 			continue
 		}
 		part.Tools++
-		for _, w := range e.doc.Tool.Warnings {
-			odd = append(odd, "tool "+e.doc.Tool.Name+": "+w)
+		for _, w := range e.Tool.Warnings {
+			odd = append(odd, "tool "+e.Tool.Name+": "+w)
 		}
 	}
 	slices.Sort(odd)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/snapshot"
+	"github.com/tooldex/tooldex/index/spaces"
 	"github.com/tooldex/tooldex/index/tool"
 )
 
@@ -91,6 +92,27 @@ type Thresholds = snapshot.Thresholds
 // DefaultParams are the shipped parameters; docs/decisions says where each
 // comes from.
 func DefaultParams() Params { return snapshot.DefaultParams() }
+
+// An Embedder turns texts into vectors of one space. Implementations are safe
+// for concurrent use.
+type Embedder = spaces.Embedder
+
+// A FieldEmbedder reads a tool's fields instead of one text. The index finds
+// it by assertion.
+type FieldEmbedder = spaces.FieldEmbedder
+
+// A QueriesEmbedder embeds many search texts in few requests. The index finds
+// it by assertion.
+type QueriesEmbedder = spaces.QueriesEmbedder
+
+// ModelStatus describes the vectors of one identity.
+type ModelStatus = spaces.Status
+
+// An Audit compares graph searches with the exact scan.
+type Audit = spaces.Audit
+
+// A Beam is what searches with one width of the beam found.
+type Beam = spaces.Beam
 
 var (
 	// ErrNoVectors reports a semantic search while no embedder can answer.

@@ -31,6 +31,7 @@ var fieldNames = [fieldCount]string{"name", "title", "description", "server", "p
 type Document struct {
 	Tool      tool.Tool // without Raw; FirstSeen set
 	ID        string    // 12 hex digits
+	Sum       [16]byte  // tool.Hash of the tool, with Raw
 	Qualified string
 	Embedded  [tool.Forms][32]byte // hashes of what is embedded of it
 
@@ -41,7 +42,8 @@ type Document struct {
 	Category string // effective; set once its server's tools are known
 	Inputs   string // names of the top-level parameters, joined by spaces
 
-	said *said // nil while no phrases count
+	said    *said  // nil while no phrases count
+	Phrased uint64 // which edit of the phrases it knows; 0 for none
 }
 
 // texts are the fields' texts of a tool with these parameters.
@@ -69,8 +71,8 @@ func Configured(t *tool.Tool) (all []phrase.Phrase) {
 
 var analyzers = sync.Pool{New: func() any { return new(analysis.Analyzer) }}
 
-// NewDocument analyses a tool; its terms are numbered by lex.
-func NewDocument(t tool.Tool, lex *bm25.Lexicon) *Document {
+// NewDocument analyses a tool; its terms are numbered by lex. Sum is its hash.
+func NewDocument(t tool.Tool, sum [16]byte, lex *bm25.Lexicon) *Document {
 	p := tool.ParametersOf(t.Raw)
 	fields := texts(&t, p)
 	an := analyzers.Get().(*analysis.Analyzer)
@@ -82,7 +84,7 @@ func NewDocument(t tool.Tool, lex *bm25.Lexicon) *Document {
 		}
 	}
 	d := &Document{
-		Tool: t, ID: t.ID(), Qualified: t.QualifiedName(), Embedded: tool.EmbeddedHashes(&t, p),
+		Tool: t, ID: t.ID(), Sum: sum, Qualified: t.QualifiedName(), Embedded: tool.EmbeddedHashes(&t, p),
 		Terms: c.Doc(), Twin: twinHash(&fields), Category: t.Category, Inputs: tool.Inputs(t.Raw),
 	}
 	d.Tool.Raw = nil

@@ -53,7 +53,7 @@ func labelledCatalog() *Snapshot {
 			Server: []string{"", "beta", "Alpha", "ŚERVER"}[i%4], Name: fmt.Sprint("tool", i), Category: []string{"mail", " Mail "}[i%2],
 			Tags: [][]string{nil, {" Urgent"}, {"urgent", "URGENT", "new"}}[i%3], Teams: [][]string{nil, {"Ops"}}[i%2],
 			Visibility: []string{"", "private", "Public"}[i%3], Integration: []string{"", "REST"}[i%2],
-		}, &lex)
+		}, [16]byte{}, &lex)
 		docs = append(docs, d)
 	}
 	return New(Corpus{Docs: docs, Lexicon: lex.View(), Params: DefaultParams()})

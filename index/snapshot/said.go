@@ -19,10 +19,11 @@ type said struct {
 }
 
 // Saying is the document with the phrases of all that count, of which those
-// of its configuration are in its terms already.
-func (d *Document) Saying(all []phrase.Phrase, lex *bm25.Lexicon) *Document {
+// of its configuration are in its terms already. Edit is which edit of the
+// phrases this is.
+func (d *Document) Saying(all []phrase.Phrase, edit uint64, lex *bm25.Lexicon) *Document {
 	c := *d
-	c.said = nil
+	c.said, c.Phrased = nil, edit
 	counted := phrase.Counted(all)
 	if len(counted) == 0 {
 		return &c

@@ -134,7 +134,7 @@ func (r *search) check() error {
 func (r *search) embed(ctx context.Context, text string) error {
 	var failed []error
 	for _, sp := range r.s.spaces {
-		vec, err := sp.Query(ctx, r.s.queryTimeout, text)
+		vec, err := r.s.QueryVector(ctx, sp, text)
 		if err == nil {
 			r.use(sp, vector.Encode(vec))
 			r.reason = reasons(failed)

@@ -86,8 +86,13 @@ func isZero(v []float32) bool {
 
 var errNoQueryVector = errors.New("the query gives no vector")
 
-// Query returns the unit vector of a query's text.
-func (sp *Space) Query(ctx context.Context, timeout time.Duration, text string) ([]float32, error) {
+// QueryVector is the unit vector of a text in one of the snapshot's spaces.
+func (s *Snapshot) QueryVector(ctx context.Context, sp *Space, text string) ([]float32, error) {
+	return sp.query(ctx, s.queryTimeout, text)
+}
+
+// query returns the unit vector of a query's text.
+func (sp *Space) query(ctx context.Context, timeout time.Duration, text string) ([]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	v, err := sp.embedder.EmbedQuery(ctx, text)

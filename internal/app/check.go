@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/check"
 )
 
 // checkTimeout bounds the check of a state folder in a child process.
@@ -20,19 +20,19 @@ const checkTimeout = time.Minute
 
 // CheckState verifies the files of a state folder. Damage to the store's pages
 // may end the process that looks, so that args, a command line of this program
-// that prints what [index.Check] finds as JSON, look in a child process.
-func CheckState(ctx context.Context, dir string, args ...string) ([]index.Problem, error) {
+// that prints what [check.Folder] finds as JSON, look in a child process.
+func CheckState(ctx context.Context, dir string, args ...string) ([]check.Problem, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	return index.CheckBy(ctx, exec.Command(self, args...), dir)
+	return check.By(ctx, exec.Command(self, args...), dir)
 }
 
 // Harmful tells damage from what is left of damage that was mended.
-func Harmful(p index.Problem) bool {
+func Harmful(p check.Problem) bool {
 	return !strings.HasPrefix(filepath.Base(p.File), "store.damaged-")
 }
 

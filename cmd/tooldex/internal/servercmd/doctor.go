@@ -16,7 +16,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/embed"
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/check"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
 )
@@ -125,7 +125,7 @@ func (c commands) checkState(ctx context.Context, cfg *config.Config, repair boo
 	}
 	if repair {
 		out = append(out, repaired(dir, problems)...)
-		problems = slices.DeleteFunc(problems, index.Problem.Repairable)
+		problems = slices.DeleteFunc(problems, check.Problem.Repairable)
 	}
 	for _, p := range problems {
 		out = append(out, finding{"state folder", !app.Harmful(p), p.File + ": " + p.What, cmp.Or(p.Remedy, "tooldex doctor --repair")})
@@ -147,8 +147,8 @@ func writableByAll(what, harm string, paths ...string) []finding {
 }
 
 // repaired mends what can be mended.
-func repaired(dir string, problems []index.Problem) []finding {
-	done, err := index.Repair(dir, problems)
+func repaired(dir string, problems []check.Problem) []finding {
+	done, err := check.Repair(dir, problems)
 	var out []finding
 	for _, d := range done {
 		out = append(out, finding{"state folder", true, d, "tooldex reindex"})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
-	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/check"
 	"github.com/tooldex/tooldex/internal/app"
 )
 
@@ -62,9 +62,9 @@ func (c commands) runCheck(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	var problems []index.Problem
+	var problems []check.Problem
 	if here, _ := cmd.Flags().GetBool(thisProcess); here {
-		if problems, err = index.Check(cfg.State); err != nil {
+		if problems, err = check.Folder(cfg.State); err != nil {
 			err = fmt.Errorf("check %s: %w", cfg.State, err)
 		}
 	} else {
@@ -73,14 +73,14 @@ func (c commands) runCheck(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	err = c.Result(append([]index.Problem{}, problems...), func() { c.showProblems(cfg.State, problems) })
+	err = c.Result(append([]check.Problem{}, problems...), func() { c.showProblems(cfg.State, problems) })
 	if err == nil && slices.ContainsFunc(problems, app.Harmful) {
 		return cli.ErrReported
 	}
 	return err
 }
 
-func (c commands) showProblems(dir string, problems []index.Problem) {
+func (c commands) showProblems(dir string, problems []check.Problem) {
 	if len(problems) == 0 {
 		c.Say("%s: no problem found", dir)
 		return

@@ -1,27 +1,10 @@
-package index
-
-import (
-	"errors"
-	"fmt"
-	"math"
-	"runtime"
-	"slices"
-	"strings"
-	"sync"
-
-	"github.com/tooldex/tooldex/index/bm25"
-	"github.com/tooldex/tooldex/index/flat"
-	"github.com/tooldex/tooldex/index/snapshot"
-	"github.com/tooldex/tooldex/index/store"
-	"github.com/tooldex/tooldex/index/tool"
-	"github.com/tooldex/tooldex/index/vector"
-)
-
-// The file derived-CONFIGURATION is a flat file of the catalog as this
-// configuration sees it, so that opening a folder is reading one file. It
-// says nothing that the store does not say or that cannot be made again: a
-// server of which the store has another generation, or a file that is
-// damaged, costs time and nothing else. Its arrays are
+// Package derived is the file of what is derived from a catalog's store, so
+// that opening a folder is reading one file.
+//
+// It is a flat file of the catalog as one configuration sees it. It says
+// nothing that the store does not say or that cannot be made again: a server
+// of which the store has another generation, or a file that is damaged, costs
+// time and nothing else. Its arrays are
 //
 //	u64 the store's id
 //	texts, u8, u64         by server: name, key [16], generation
@@ -34,37 +17,76 @@ import (
 //	u8                     by model: the key of its space [16]
 //	u32, u32, f32, i8      of each model: dimensions and form, the tools that have a vector, the scales and
 //	                       numbers of their codes
-const derivedMagic = "TDXDERIV"
+package derived
 
-// derivedVersion is the format's version and that of the analysis.
-const derivedVersion = 2<<24 | snapshot.AnalysisVersion
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 
-// When the file is written: opening one costs the more the less it has.
-const (
-	savedShare = 20  // one tool in so many is not in it
-	closeShare = 100 // the same when the index closes, which cannot happen often
+	"github.com/tooldex/tooldex/index/atomicfile"
+	"github.com/tooldex/tooldex/index/bm25"
+	"github.com/tooldex/tooldex/index/flat"
+	"github.com/tooldex/tooldex/index/snapshot"
+	"github.com/tooldex/tooldex/index/store"
+	"github.com/tooldex/tooldex/index/tool"
+	"github.com/tooldex/tooldex/index/vector"
 )
 
-// A derived is what such a file holds. The zero value holds nothing.
-type derived struct {
-	file    uint64 // the store's id
-	lexicon bm25.Lexicon
-	servers []derivedServer
-	vectors map[store.Space]vectorsByText
+const magic = "TDXDERIV"
+
+// version is the format's version and that of the analysis.
+const version = 2<<24 | snapshot.AnalysisVersion
+
+// A State is what such a file says. The zero value says nothing.
+type State struct {
+	File    uint64 // the store's id
+	Lexicon bm25.Lexicon
+	Servers []Server
+	Vectors map[store.Space]Vectors
 }
 
-type derivedServer struct {
-	name       string
-	key        store.Key
-	generation uint64
-	entries    map[string]*entry
+// A Server is one server's tools as one generation of the store has them.
+type Server struct {
+	Name       string
+	Key        store.Key
+	Generation uint64
+	Docs       map[string]*snapshot.Document // by id
 }
 
-type vectorsByText map[[32]byte]vector.Code
+// Vectors are codes by the hash of the text that they are of.
+type Vectors map[[32]byte]vector.Code
 
-// verifyDerived reads a file to the end. One of another version is sound.
-func verifyDerived(path string) error {
-	_, err := readDerived(path)
+// A Draft is what is to be written.
+type Draft struct {
+	File    uint64 // the store's id
+	Servers []Server
+	Lexicon bm25.View // numbers the documents' terms
+	Models  []Model
+}
+
+// A Model is what is to be written of one space.
+type Model struct {
+	Space store.Space
+	Form  int // of the texts: tool.AsFields or tool.AsText
+	Known Vectors
+	Dims  int
+}
+
+// Write makes the file path of what is to be written.
+func Write(path string, d Draft) error {
+	c := derive(d)
+	return atomicfile.Write(path, func(to io.Writer) error { return flat.Write(to, magic, version, c.write) })
+}
+
+// Verify reads a file to the end. One of another version is sound.
+func Verify(path string) error {
+	_, err := Read(path)
 	if errors.Is(err, flat.ErrVersion) {
 		return nil
 	}
@@ -95,21 +117,22 @@ type columns struct {
 	numbers     [][]int8
 }
 
-func readDerived(path string) (derived, error) {
-	r, err := flat.Open(path, derivedMagic, derivedVersion)
+// Read returns what a file says.
+func Read(path string) (State, error) {
+	r, err := flat.Open(path, magic, version)
 	if err != nil {
-		return derived{}, err
+		return State{}, err
 	}
-	return decodeDerived(r)
+	return decode(r)
 }
 
-func decodeDerived(r *flat.Reader) (derived, error) {
+func decode(r *flat.Reader) (State, error) {
 	var c columns
 	c.read(r)
 	if err := r.Close(); err != nil {
-		return derived{}, err
+		return State{}, err
 	}
-	return c.derived()
+	return c.state()
 }
 
 func (c *columns) read(r *flat.Reader) {
@@ -175,20 +198,19 @@ func (c *columns) fits() bool {
 		(tools == 0 || int(slices.Max(c.server)) < servers)
 }
 
-// derived makes of the columns what they say, on all processors.
-func (c *columns) derived() (d derived, err error) {
+// state makes of the columns what they say, on all processors.
+func (c *columns) state() (d State, err error) {
 	if !c.fits() {
 		return d, fmt.Errorf("%w: its arrays do not fit each other", flat.ErrDamaged)
 	}
-	d.file = c.file[0]
-	if d.lexicon, err = bm25.NewLexicon(c.termText, c.termEnds); err != nil {
-		return derived{}, err
+	d.File = c.file[0]
+	if d.Lexicon, err = bm25.NewLexicon(c.termText, c.termEnds); err != nil {
+		return State{}, err
 	}
 	terms, err := c.terms.Docs(uint32(len(c.termEnds)))
 	if err != nil {
-		return derived{}, err
+		return State{}, err
 	}
-	entries := make([]entry, len(c.server))
 	docs := make([]snapshot.Document, len(c.server))
 	var wg sync.WaitGroup
 	errs := make([]error, runtime.GOMAXPROCS(0))
@@ -196,30 +218,29 @@ func (c *columns) derived() (d derived, err error) {
 		wg.Go(func() {
 			for i := p * len(docs) / len(errs); i < (p+1)*len(docs)/len(errs) && errs[p] == nil; i++ {
 				docs[i], errs[p] = c.document(i, terms[i])
-				entries[i] = entry{doc: &docs[i], sum: [16]byte(c.sums[16*i:])}
 			}
 		})
 	}
 	wg.Wait()
 	for i, name := range c.names {
-		d.servers = append(d.servers, derivedServer{name, store.Key(c.keys[16*i:]), c.generations[i], map[string]*entry{}})
+		d.Servers = append(d.Servers, Server{name, store.Key(c.keys[16*i:]), c.generations[i], map[string]*snapshot.Document{}})
 	}
-	for i := range entries {
-		d.servers[c.server[i]].entries[docs[i].ID] = &entries[i]
+	for i := range docs {
+		d.Servers[c.server[i]].Docs[docs[i].ID] = &docs[i]
 	}
 	if err := errors.Join(errs...); err != nil {
-		return derived{}, err
+		return State{}, err
 	}
-	d.vectors, err = c.vectorsByText()
+	d.Vectors, err = c.vectorsByText()
 	return d, err
 }
 
 func (c *columns) document(i int, terms bm25.Doc) (snapshot.Document, error) {
-	se := store.Entry{ID: store.ID(c.ids[idBytes*i:]), Head: c.heads[i], FirstSeen: store.Unstamp(int64(c.seen[i]))}
-	t, err := storedTool(&se)
-	names := se.ID.String() + t.QualifiedName() // one piece of memory
+	t, err := tool.DecodeHead(c.heads[i])
+	t.FirstSeen = store.Unstamp(int64(c.seen[i])).UTC()
+	names := store.ID(c.ids[idBytes*i:]).String() + t.QualifiedName() // one piece of memory
 	d := snapshot.Document{
-		Tool: t, ID: names[:2*idBytes], Qualified: names[2*idBytes:],
+		Tool: t, ID: names[:2*idBytes], Sum: [16]byte(c.sums[16*i:]), Qualified: names[2*idBytes:],
 		Terms: terms, Twin: c.twins[i], Category: c.labels[2*i], Inputs: c.labels[2*i+1],
 	}
 	for form := range d.Embedded {
@@ -233,15 +254,15 @@ func (c *columns) text(i, form int) [32]byte {
 	return [32]byte(c.embedded[32*(tool.Forms*i+form):])
 }
 
-func (c *columns) vectorsByText() (map[store.Space]vectorsByText, error) {
-	all := map[store.Space]vectorsByText{}
+func (c *columns) vectorsByText() (map[store.Space]Vectors, error) {
+	all := map[store.Space]Vectors{}
 	for m, having := range c.having {
 		shape, scales := c.shapes[m], c.scales[m]
 		if len(shape) != 2 || shape[1] >= tool.Forms || len(scales) != len(having) || len(c.numbers[m]) != int(shape[0])*len(having) ||
 			len(having) > 0 && int(slices.Max(having)) >= len(c.server) {
 			return nil, fmt.Errorf("%w: its vectors", flat.ErrDamaged)
 		}
-		byText, dims := make(vectorsByText, len(having)), int(shape[0])
+		byText, dims := make(Vectors, len(having)), int(shape[0])
 		for i, tool := range having {
 			if scales[i] > 0 && scales[i] <= math.MaxFloat32 {
 				byText[c.text(int(tool), int(shape[1]))] = vector.Code{Scale: scales[i], Numbers: c.numbers[m][i*dims:][:dims:dims]}
@@ -252,32 +273,24 @@ func (c *columns) vectorsByText() (map[store.Space]vectorsByText, error) {
 	return all, nil
 }
 
-// A draftedModel is what is to be saved of a model.
-type draftedModel struct {
-	space store.Space
-	form  int
-	known vectorsByText
-	dims  int
-}
-
-// derive makes the columns of the servers that are stored as memory has them.
-func derive(file uint64, servers map[string]*server, lex bm25.View, models []draftedModel) *columns {
-	c := &columns{file: []uint64{file}}
+// derive makes the columns of a draft.
+func derive(d Draft) *columns {
+	c, lex := &columns{file: []uint64{d.File}}, d.Lexicon
 	type place struct {
-		*entry
+		*snapshot.Document
 		server uint32
 	}
 	var all []place
-	for name, sv := range servers {
-		for _, e := range sv.entries {
-			all = append(all, place{e, uint32(len(c.names))})
+	for i, sv := range d.Servers {
+		for _, e := range sv.Docs {
+			all = append(all, place{e, uint32(i)})
 		}
-		c.names, c.keys, c.generations = append(c.names, name), append(c.keys, sv.key[:]...), append(c.generations, sv.generation)
+		c.names, c.keys, c.generations = append(c.names, sv.Name), append(c.keys, sv.Key[:]...), append(c.generations, sv.Generation)
 	}
-	slices.SortFunc(all, func(a, b place) int { return strings.Compare(a.doc.ID, b.doc.ID) })
+	slices.SortFunc(all, func(a, b place) int { return strings.Compare(a.ID, b.ID) })
 	number := make([]uint32, lex.Len())
 	for _, e := range all {
-		for _, id := range e.doc.Terms.Terms {
+		for _, id := range e.Terms.Terms {
 			number[id] = 1
 		}
 	}
@@ -288,33 +301,33 @@ func derive(file uint64, servers map[string]*server, lex bm25.View, models []dra
 		next += used
 	}
 	for _, e := range all {
-		c.add(e.entry, e.server, number)
+		c.add(e.Document, e.server, number)
 	}
-	for _, m := range models {
-		having, scales, numbers := []uint32{}, []float32{}, make([]int8, 0, len(all)*m.dims)
+	for _, m := range d.Models {
+		having, scales, numbers := []uint32{}, []float32{}, make([]int8, 0, len(all)*m.Dims)
 		for i, e := range all {
-			code, ok := m.known[e.doc.Embedded[m.form]]
+			code, ok := m.Known[e.Embedded[m.Form]]
 			if !ok {
 				continue
 			}
 			having, scales, numbers = append(having, uint32(i)), append(scales, code.Scale), append(numbers, code.Numbers...)
 		}
-		c.models = append(c.models, m.space[:]...)
-		c.shapes = append(c.shapes, []uint32{uint32(m.dims), uint32(m.form)})
+		c.models = append(c.models, m.Space[:]...)
+		c.shapes = append(c.shapes, []uint32{uint32(m.Dims), uint32(m.Form)})
 		c.having, c.scales, c.numbers = append(c.having, having), append(c.scales, scales), append(c.numbers, numbers)
 	}
 	return c
 }
 
-func (c *columns) add(e *entry, server uint32, number []uint32) {
-	d := e.doc
+func (c *columns) add(e *snapshot.Document, server uint32, number []uint32) {
+	d := e
 	id := store.ParseID(d.ID)
-	c.server, c.ids, c.sums = append(c.server, server), append(c.ids, id[:]...), append(c.sums, e.sum[:]...)
+	c.server, c.ids, c.sums = append(c.server, server), append(c.ids, id[:]...), append(c.sums, e.Sum[:]...)
 	for _, text := range d.Embedded {
 		c.embedded = append(c.embedded, text[:]...)
 	}
 	c.seen = append(c.seen, uint64(store.Stamp(d.Tool.FirstSeen)))
-	c.heads = append(c.heads, encodeHead(&d.Tool))
+	c.heads = append(c.heads, tool.EncodeHead(&d.Tool))
 	c.labels = append(c.labels, d.Category, d.Inputs)
 	c.twins = append(c.twins, d.Twin)
 	c.terms.Append(&d.Terms, func(id uint32) uint32 { return number[id] })

@@ -1,4 +1,4 @@
-package index
+package spaces
 
 import (
 	"context"
@@ -22,7 +22,7 @@ var errNoVector = errors.New("the embedder gives a zero vector")
 
 // A filler makes vectors in one pass.
 type filler struct {
-	es *embeddings
+	es *Spaces
 	m  *model
 
 	size      int // texts of the next batch
@@ -55,14 +55,14 @@ func (p *filler) fill(ctx context.Context, todo []want) error {
 func (p *filler) lock(ctx context.Context, todo []want) (unlock func(), left []want, err error) {
 	es, m := p.es, p.m
 	free := func() {}
-	if es.store == nil || es.readOnly() || m.pending() {
+	if es.folder.Store == nil || es.folder.ReadOnly() || m.pending() {
 		return free, todo, nil
 	}
 	progress := time.Now()
 	for {
-		unlock, err := store.TryLock(es.dir, "fill-"+m.space.String()[:16]+".lock")
+		unlock, err := store.TryLock(es.folder.Dir, "fill-"+m.space.String()[:16]+".lock")
 		if err != nil {
-			es.log.Warn("filling without a lock", "error", err)
+			es.folder.Log.Warn("filling without a lock", "error", err)
 			return free, todo, nil
 		}
 		if unlock != nil {
@@ -148,7 +148,7 @@ func (p *filler) blame() {
 }
 
 // outvote starts over when most vectors of the pass have another length than
-// the ones before: the odd one out came first. The caller holds embeddings.mu.
+// the ones before: the odd one out came first. The caller holds Spaces.mu.
 func (p *filler) outvote() {
 	for n, count := range p.lengths {
 		if n != p.m.dims && count > len(p.m.known) {
@@ -260,7 +260,7 @@ func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
 	texts := make([]string, len(batch))
 	for i, w := range batch {
 		t := w.doc.Tool
-		raw, err := p.es.catalog.objectFor(ctx, &t, w.doc.ID)
+		raw, err := p.es.options.Catalog.Object(ctx, &t, w.doc.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -317,7 +317,7 @@ func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]flo
 		m.fill.missing = max(0, m.fill.missing-len(good))
 	}
 	info := m.spaceInfo()
-	readOnly := es.readOnly()
+	readOnly := es.folder.ReadOnly()
 	if m.ready && time.Since(p.published) > publishEvery {
 		p.published = time.Now()
 		es.publish()
@@ -335,7 +335,7 @@ func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]flo
 		}
 	}
 	es.put.Add(int64(len(texts)))
-	if err := es.store.PutVectors(ctx, info, texts, vectors); err != nil && ctx.Err() == nil {
-		es.catalog.blame(err)
+	if err := es.folder.Store.PutVectors(ctx, info, texts, vectors); err != nil && ctx.Err() == nil {
+		es.options.Catalog.Blame(err)
 	}
 }

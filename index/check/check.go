@@ -1,4 +1,6 @@
-package index
+// Package check looks for damage in a state folder that no index has open, and
+// mends what can be mended.
+package check
 
 import (
 	"bytes"
@@ -12,11 +14,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tooldex/tooldex/index/derived"
 	"github.com/tooldex/tooldex/index/hnsw"
 	"github.com/tooldex/tooldex/index/store"
 )
 
-// A Problem is one damaged or doubtful thing that Check found.
+// A Problem is one damaged or doubtful thing that Folder found.
 type Problem struct {
 	File   string `json:"file"`
 	What   string `json:"what"`
@@ -30,10 +33,10 @@ const (
 	deleteRemedy = "delete it when you no longer need what is in it"
 )
 
-// Check verifies every file of the state folder dir without changing it. The
+// Folder verifies every file of the state folder dir without changing it. The
 // store's page structure carries no checksums, and some damage to it ends
-// the process that reads it: see [CheckBy].
-func Check(dir string) ([]Problem, error) {
+// the process that reads it: see [By].
+func Folder(dir string) ([]Problem, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("check state folder: %w", err)
@@ -54,13 +57,13 @@ func Check(dir string) ([]Problem, error) {
 			for _, w := range what {
 				problems = append(problems, Problem{path, w, repairRemedy})
 			}
-		case isGraph(name):
+		case hnsw.IsFile(name):
 			if err := hnsw.Verify(path); err != nil && !errors.Is(err, hnsw.ErrVersion) {
 				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}
 		case strings.HasSuffix(name, ".tmp"):
 		case strings.HasPrefix(name, "derived-"):
-			if err := verifyDerived(path); err != nil {
+			if err := derived.Verify(path); err != nil {
 				problems = append(problems, Problem{path, err.Error(), graphRemedy})
 			}
 		case strings.HasPrefix(name, "store.damaged-"):
@@ -70,10 +73,10 @@ func Check(dir string) ([]Problem, error) {
 	return problems, nil
 }
 
-// CheckBy runs cmd, a command of this program that prints [Check]'s problems
+// By runs cmd, a command of this program that prints [Folder]'s problems
 // as JSON, so that damage which ends that process becomes a problem like any
 // other.
-func CheckBy(ctx context.Context, cmd *exec.Cmd, dir string) ([]Problem, error) {
+func By(ctx context.Context, cmd *exec.Cmd, dir string) ([]Problem, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
@@ -105,7 +108,7 @@ func (p Problem) Repairable() bool { return p.Remedy == repairRemedy || p.Remedy
 
 // Repair moves a damaged store aside and deletes files that are made again
 // from it. It returns what it did, one sentence each. Problems are those that
-// Check or CheckBy found.
+// Folder or By found.
 func Repair(dir string, problems []Problem) (done []string, err error) {
 	var files []string
 	for _, p := range problems {

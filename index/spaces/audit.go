@@ -1,7 +1,6 @@
-package index
+package spaces
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -31,22 +30,22 @@ type Beam struct {
 	Median time.Duration `json:"median_ns"` // of one search
 }
 
-// Audit builds a graph over the vectors that serve, whatever the size of the
+// AuditGraph builds a graph over the vectors that serve, whatever the size of the
 // catalog, and compares its answers with the exact scan at every beam of efs.
 // Queries are the vectors of texts, or, without texts, made up between the
-// documents. It fails with ErrNoVectors when no vectors serve.
-func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, error) {
-	s := ix.snapshot()
+// documents. It fails with
+// snapshot.ErrNoVectors when no vectors serve.
+func AuditGraph(ctx context.Context, s *snapshot.Snapshot, texts []string, efs []int) (Audit, error) {
 	sp := s.Serving()
 	if sp == nil || len(s.Docs()) == 0 {
-		return Audit{}, fmt.Errorf("audit graph: %w", ErrNoVectors)
+		return Audit{}, fmt.Errorf("audit graph: %w", snapshot.ErrNoVectors)
 	}
-	queries, err := auditQueries(ctx, sp, cmp.Or(ix.options.QueryTimeout, learnTimeout), texts)
+	queries, err := auditQueries(ctx, s, texts)
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit graph: %w", err)
 	}
 	start := time.Now()
-	keys := graphKeys(s)
+	keys := graphKeys(s.Docs())
 	g, err := hnsw.Build(ctx, keys, sp.Rows(), hnsw.BuildOptions{})
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit graph: %w", err)
@@ -64,14 +63,15 @@ func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, e
 }
 
 // auditQueries embeds texts; those without a vector are left out.
-func auditQueries(ctx context.Context, sp *snapshot.Space, timeout time.Duration, texts []string) (*vector.Codes, error) {
+func auditQueries(ctx context.Context, s *snapshot.Snapshot, texts []string) (*vector.Codes, error) {
+	sp := s.Serving()
 	if len(texts) == 0 {
 		return hnsw.SampleQueries(sp.Rows(), auditSample), nil
 	}
 	var all []vector.Code
 	var last error
 	for _, text := range texts {
-		v, err := sp.Query(ctx, timeout, text)
+		v, err := s.QueryVector(ctx, sp, text)
 		if err != nil {
 			last = err
 			continue

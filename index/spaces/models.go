@@ -1,4 +1,4 @@
-package index
+package spaces
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ type model struct {
 	space    store.Space
 	graph    graph
 
-	// Guarded by embeddings.mu.
+	// Guarded by Spaces.mu.
 	known     map[[32]byte]vector.Code // by text
 	dims      int
 	ready     bool // it has had every vector once, and may serve
@@ -50,7 +50,7 @@ type failure struct {
 // its document does without a vector.
 const maxAttempts = 3
 
-// filling is how far the vectors of a model are. embeddings.mu guards it.
+// filling is how far the vectors of a model are. Spaces.mu guards it.
 type filling struct {
 	due     bool    // something may be missing that was not looked for
 	busy    bool    // a pass is under way
@@ -87,7 +87,7 @@ func (m *model) pending() bool { return strings.HasSuffix(m.identity, "@pending"
 // hopeless says that a text is not tried again.
 func (m *model) hopeless(text [32]byte) bool { return m.failures[text].attempts >= maxAttempts }
 
-// models are the spaces of an index. embeddings.mu guards them.
+// models are the spaces of an index. Spaces.mu guards them.
 type models struct {
 	desired  *model // of the embedder that was asked for; nil without one
 	previous *model // what served before, until desired is ready
@@ -166,10 +166,10 @@ func (ms *models) modelFor(e Embedder) *model {
 }
 
 // status describes the models.
-func (ms *models) status() (all []ModelStatus) {
+func (ms *models) status() (all []Status) {
 	serving := ms.serving()
 	for _, m := range ms.all() {
-		st := ModelStatus{
+		st := Status{
 			Model: m.identity, Dims: m.dims, Wanted: m.fill.wanted, Vectors: m.fill.wanted - m.fill.missing - m.fill.refused,
 			PhraseVectors: m.fill.said - m.fill.silent - m.fill.mute, Phrases: m.fill.said,
 			Rate: m.fill.rate, CacheHit: m.fill.found, CacheAll: m.fill.asked,
@@ -225,8 +225,8 @@ func (ms *models) kick() {
 
 // serve is the snapshot with the spaces that may answer, the serving one
 // first, and why the one that was asked for is not among them. The caller holds
-// embeddings.mu.
-func (es *embeddings) serve(s *snapshot.Snapshot) *snapshot.Snapshot {
+// Spaces.mu.
+func (es *Spaces) serve(s *snapshot.Snapshot) *snapshot.Snapshot {
 	ms := &es.models
 	if ms.desired == nil {
 		return s.WithSpaces("")
@@ -255,15 +255,15 @@ func (m *model) waiting() string {
 }
 
 // assemble makes the space of m for the documents of s. The caller holds
-// embeddings.mu.
-func (es *embeddings) assemble(m *model, s *snapshot.Snapshot) *snapshot.Space {
+// Spaces.mu.
+func (es *Spaces) assemble(m *model, s *snapshot.Snapshot) *snapshot.Space {
 	docs := s.Docs()
 	if m.built != nil && sameDocs(m.builtOf, docs) && m.builtAt == m.changed && m.builtWith == s.PhraseVectors() {
 		return m.built
 	}
 	m.prune(docs)
 	rows, phrases := m.rowsOf(docs, s.PhraseVectors())
-	m.built = snapshot.NewSpace(s, m.identity, m.embedder, rows, es.near(m, s, rows)).WithPhrases(phrases)
+	m.built = snapshot.NewSpace(s, m.identity, m.embedder, rows, graphs{es}.near(m, s, rows)).WithPhrases(phrases)
 	m.builtOf, m.builtAt, m.builtWith = docs, m.changed, s.PhraseVectors()
 	return m.built
 }
@@ -342,7 +342,7 @@ func sameDocs(a, b []*snapshot.Document) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// spaceInfo describes the space of m to the store. The caller holds embeddings.mu.
+// spaceInfo describes the space of m to the store. The caller holds Spaces.mu.
 func (m *model) spaceInfo() store.SpaceInfo {
 	return store.SpaceInfo{
 		Key: m.space, Model: m.identity, Template: tool.TemplateVersion, Dims: m.dims, Complete: m.ready, Used: time.Now(),

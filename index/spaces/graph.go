@@ -1,4 +1,4 @@
-package index
+package spaces
 
 import (
 	"context"
@@ -17,13 +17,16 @@ import (
 const graphRetry = 5 * time.Second
 
 // A graph is a model's HNSW graph, built over some state of the catalog and
-// bound to the one that is searched. embeddings.mu guards it.
+// bound to the one that is searched. Spaces.mu guards it.
 type graph struct {
 	base  *hnsw.Graph
 	busy  bool // one is wanted and not there yet
 	bound *hnsw.Index
 	read  bool // the file was looked for
 }
+
+// graphs builds the graphs of the spaces and puts them in use.
+type graphs struct{ *Spaces }
 
 // describe returns what status says of the graph.
 func (g *graph) describe() (state string, recall float64) {
@@ -38,25 +41,25 @@ func (g *graph) describe() (state string, recall float64) {
 
 // near is what finds the nearest documents: the graph where the catalog is
 // large enough for one and it has been built, else the scan. It asks for a
-// graph that is missing or too old. The caller holds embeddings.mu.
-func (es *embeddings) near(m *model, s *snapshot.Snapshot, rows *vector.Codes) snapshot.Nearer {
+// graph that is missing or too old. The caller holds Spaces.mu.
+func (gs graphs) near(m *model, s *snapshot.Snapshot, rows *vector.Codes) snapshot.Nearer {
 	g := &m.graph
 	g.bound = nil
-	if n := len(s.Docs()); n <= s.Threshold() || n == 0 || es.options.Offline && g.base == nil {
+	if n := len(s.Docs()); n <= s.Threshold() || n == 0 || gs.folder.Offline && g.base == nil {
 		g.busy = false
 		return rows
 	}
 	if g.base != nil {
-		bound, err := g.base.Bind(graphKeys(s), rows, hnsw.IndexOptions{Threshold: s.Threshold()})
+		bound, err := g.base.Bind(graphKeys(s.Docs()), rows, hnsw.IndexOptions{Threshold: s.Threshold()})
 		if err != nil {
-			m.log(es.log).Warn("the graph does not fit the catalog and is built anew", "error", err)
+			m.log(gs.folder.Log).Warn("the graph does not fit the catalog and is built anew", "error", err)
 		} else {
 			g.bound = bound
 		}
 	}
 	if m.ready && (g.bound == nil || g.bound.Stale()) {
 		g.busy = true
-		wake(es.models.building)
+		wake(gs.models.building)
 	}
 	if g.bound == nil {
 		return rows
@@ -66,9 +69,9 @@ func (es *embeddings) near(m *model, s *snapshot.Snapshot, rows *vector.Codes) s
 
 // graphKeys are the documents' identities as a graph knows them: their ids,
 // and for further documents of one id their places among these.
-func graphKeys(s *snapshot.Snapshot) []uint64 {
-	keys := make([]uint64, len(s.Docs()))
-	for i, d := range s.Docs() {
+func graphKeys(docs []*snapshot.Document) []uint64 {
+	keys := make([]uint64, len(docs))
+	for i, d := range docs {
 		id := store.ParseID(d.ID)
 		for _, b := range id {
 			keys[i] = keys[i]<<8 | uint64(b)
@@ -83,19 +86,19 @@ func graphKeys(s *snapshot.Snapshot) []uint64 {
 
 // buildGraphs builds graphs that are wanted, one after the other, until ctx
 // ends.
-func (es *embeddings) buildGraphs(ctx context.Context) {
+func (gs graphs) buildGraphs(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-es.models.building:
+		case <-gs.models.building:
 		}
-		es.mu.Lock()
-		all := es.models.all()
-		es.mu.Unlock()
+		gs.mu.Lock()
+		all := gs.models.all()
+		gs.mu.Unlock()
 		for _, m := range all {
 			if ctx.Err() == nil {
-				es.buildGraph(ctx, m)
+				gs.buildGraph(ctx, m)
 			}
 		}
 	}
@@ -103,93 +106,92 @@ func (es *embeddings) buildGraphs(ctx context.Context) {
 
 // buildGraph takes the graph from its file if that is new enough, else builds
 // it from the vectors that serve.
-func (es *embeddings) buildGraph(ctx context.Context, m *model) {
-	generation := es.catalog.version()
-	es.mu.Lock()
-	busy, built, keys := m.graph.busy, m.built, graphKeys(es.snapshot())
-	fits := built != nil && sameDocs(m.builtOf, es.snapshot().Docs())
+func (gs graphs) buildGraph(ctx context.Context, m *model) {
+	generation := gs.options.Catalog.Version()
+	gs.mu.Lock()
+	busy, built, docs := m.graph.busy, m.built, m.builtOf
 	read := m.graph.read
 	m.graph.read = true
-	es.mu.Unlock()
-	if !busy || !fits {
-		return
+	gs.mu.Unlock()
+	if !busy || built == nil {
+		return // whoever makes it built asks again
 	}
-	if !read && es.adoptGraph(m, es.readGraph(m)) {
-		return
+	if !read && gs.adoptGraph(m, gs.graphFiles(m).read()) {
+		return // if it is too old, another one is asked for
 	}
-	unlock, err := es.graphLock(m)
+	unlock, err := gs.graphFiles(m).lock()
 	if err != nil {
-		es.log.Warn("building a graph without a lock", "error", err)
+		gs.folder.Log.Warn("building a graph without a lock", "error", err)
 	} else if unlock == nil { // another process builds it
-		es.later(ctx, m)
+		gs.later(ctx, m)
 		return
 	} else {
 		defer unlock()
 	}
 	start := time.Now()
-	base, err := hnsw.Build(ctx, keys, built.Rows(), hnsw.BuildOptions{})
+	base, err := hnsw.Build(ctx, graphKeys(docs), built.Rows(), hnsw.BuildOptions{})
 	if err != nil {
 		if ctx.Err() == nil {
-			m.log(es.log).Error("the graph could not be built, searches scan", "error", err)
+			m.log(gs.folder.Log).Error("the graph could not be built, searches scan", "error", err)
 		}
-		es.mu.Lock()
+		gs.mu.Lock()
 		m.graph.busy = false
-		es.models.announce()
-		es.mu.Unlock()
+		gs.models.announce()
+		gs.mu.Unlock()
 		return
 	}
-	m.log(es.log).Info("graph is built", "documents", base.Docs(), "recall", base.Recall(), "took", time.Since(start))
-	es.saveGraph(m, base, generation)
-	es.adoptGraph(m, base)
+	m.log(gs.folder.Log).Info("graph is built", "documents", base.Docs(), "recall", base.Recall(), "took", time.Since(start))
+	gs.graphFiles(m).save(base, generation)
+	gs.adoptGraph(m, base)
 }
 
 // readGraphNow takes the graph from its file if the catalog needs one.
-func (es *embeddings) readGraphNow(m *model) {
-	if s := es.snapshot(); m.ready && len(s.Docs()) > s.Threshold() {
-		es.adoptGraph(m, es.readGraph(m))
+func (gs graphs) readGraphNow(m *model) {
+	if s := gs.snapshot(); m.ready && len(s.Docs()) > s.Threshold() {
+		gs.adoptGraph(m, gs.graphFiles(m).read())
 	}
 }
 
 // later has the graph's file looked for again.
-func (es *embeddings) later(ctx context.Context, m *model) {
+func (gs graphs) later(ctx context.Context, m *model) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(graphRetry):
-		es.mu.Lock()
+		gs.mu.Lock()
 		m.graph.read = false
-		es.mu.Unlock()
-		wake(es.models.building)
+		gs.mu.Unlock()
+		wake(gs.models.building)
 	}
 }
 
-// adoptGraph puts a graph in use and says whether it is new enough.
-func (es *embeddings) adoptGraph(m *model, base *hnsw.Graph) bool {
+// adoptGraph puts a graph in use and says whether there is one.
+func (gs graphs) adoptGraph(m *model, base *hnsw.Graph) bool {
 	if base == nil {
 		return false
 	}
-	es.mu.Lock()
-	defer es.mu.Unlock()
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
 	m.graph.base, m.graph.busy = base, false
 	m.built = nil // its searcher is another one
-	es.publish()
-	return !m.graph.busy
+	gs.publish()
+	return true
 }
 
-// ageFiles removes what no process has used for a week: graphs of other
+// AgeFiles removes what no process has used for a week: graphs of other
 // identities, what is derived for other configurations, locks and temporary files.
-func (es *embeddings) ageFiles(now time.Time) {
+func (es *Spaces) AgeFiles(now time.Time) {
 	es.mu.Lock()
 	all := es.models.all()
 	es.mu.Unlock()
-	ours := []string{es.derivedPath()}
+	ours := []string{es.folder.DerivedPath()}
 	for _, m := range all {
-		ours = append(ours, es.graphFiles(m)...)
+		ours = append(ours, graphs{es}.graphFiles(m).list()...)
 	}
 	for _, file := range ours {
 		_ = os.Chtimes(file, now, now) // one that looks old is only made again
 	}
 	for _, pattern := range []string{"hnsw-*", "fill-*.lock", "store.new-*", "folder.key-*.tmp", "derived-*", "analyses-*", "vectors-*"} {
-		files, _ := filepath.Glob(filepath.Join(es.dir, pattern)) // the patterns are sound
+		files, _ := filepath.Glob(filepath.Join(es.folder.Dir, pattern)) // the patterns are sound
 		for _, file := range files {
 			if info, err := os.Stat(file); err == nil && now.Sub(info.ModTime()) > store.SpaceLife {
 				_ = os.Remove(file) // tried again tomorrow

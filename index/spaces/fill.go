@@ -1,4 +1,4 @@
-package index
+package spaces
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tooldex/tooldex/index/derived"
 	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/vector"
 )
@@ -33,7 +34,7 @@ type want struct {
 
 // fillFor fills what is missing of one role's model, pass after pass, until
 // ctx ends.
-func (es *embeddings) fillFor(ctx context.Context, r role) {
+func (es *Spaces) fillFor(ctx context.Context, r role) {
 	look := time.NewTicker(identityEvery)
 	defer look.Stop()
 	again := newBackoff()
@@ -90,7 +91,7 @@ func (b *backoff) note(err error) {
 }
 
 // pass looks the missing vectors up and has the rest made.
-func (es *embeddings) pass(ctx context.Context, m *model) error {
+func (es *Spaces) pass(ctx context.Context, m *model) error {
 	es.mu.Lock()
 	m.fill.busy = true
 	es.mu.Unlock()
@@ -108,7 +109,7 @@ func (es *embeddings) pass(ctx context.Context, m *model) error {
 
 // endPass takes note of how a pass went and switches to a model that is
 // complete.
-func (es *embeddings) endPass(ctx context.Context, m *model, err error) error {
+func (es *Spaces) endPass(ctx context.Context, m *model, err error) error {
 	es.mu.Lock()
 	left := m.missing(es.snapshot())
 	m.fill.busy = false
@@ -116,7 +117,7 @@ func (es *embeddings) endPass(ctx context.Context, m *model, err error) error {
 		err = m.failing(left)
 	}
 	if m.fill.err = err; err != nil {
-		m.log(es.log).Warn("embedding tools", "error", err)
+		m.log(es.folder.Log).Warn("embedding tools", "error", err)
 	}
 	turned := !m.ready && m.fill.missing == 0 && len(m.known) > 0
 	m.ready = m.ready || turned
@@ -125,7 +126,7 @@ func (es *embeddings) endPass(ctx context.Context, m *model, err error) error {
 	info := m.spaceInfo()
 	es.mu.Unlock()
 	if turned {
-		m.log(es.log).Info("vectors are complete")
+		m.log(es.folder.Log).Info("vectors are complete")
 		es.remember(ctx, info)
 	}
 	return err
@@ -156,13 +157,13 @@ func (m *model) failing(left []want) error {
 }
 
 // lookUp takes what is stored of the missing vectors, and returns the rest.
-func (es *embeddings) lookUp(ctx context.Context, m *model) []want {
+func (es *Spaces) lookUp(ctx context.Context, m *model) []want {
 	es.mu.Lock()
 	saved := es.saved[m.space]
 	m.fill.due = false
 	todo := m.missing(es.snapshot())
 	es.mu.Unlock()
-	if es.store == nil || m.pending() || len(todo) == 0 {
+	if es.folder.Store == nil || m.pending() || len(todo) == 0 {
 		return todo
 	}
 	found, complete := es.stored(ctx, m, todo, saved)
@@ -194,13 +195,13 @@ func (es *embeddings) lookUp(ctx context.Context, m *model) []want {
 	return slices.DeleteFunc(todo, func(w want) bool { return m.has(w.text) })
 }
 
-// has says whether the vector of a text is known. The caller holds embeddings.mu.
+// has says whether the vector of a text is known. The caller holds Spaces.mu.
 func (m *model) has(text [32]byte) bool {
 	_, ok := m.known[text]
 	return ok
 }
 
-// take keeps a vector. The caller holds embeddings.mu.
+// take keeps a vector. The caller holds Spaces.mu.
 func (m *model) take(text [32]byte, code vector.Code) {
 	if m.dims == 0 {
 		m.dims = len(code.Numbers)
@@ -227,7 +228,7 @@ func readVector(data []byte, dims int) (vector.Code, bool) {
 
 // missing are the texts of the catalog that lack a vector and may still get
 // one, those of the tools before the phrases, and counts them. The caller
-// holds embeddings.mu.
+// holds Spaces.mu.
 func (m *model) missing(s *snapshot.Snapshot) (todo []want) {
 	seen := make(map[[32]byte]bool, len(s.Docs()))
 	lacks := func(text [32]byte, refused *int) bool {
@@ -264,7 +265,7 @@ func (m *model) missing(s *snapshot.Snapshot) (todo []want) {
 // stored returns the vectors of todo by place, absent where there is none, out
 // of saved and else out of the store; complete says that the space has had all
 // of some catalog's. What cannot be read or is not sound is made again.
-func (f *folder) stored(ctx context.Context, m *model, todo []want, saved vectorsByText) (found []vector.Code, complete bool) {
+func (es *Spaces) stored(ctx context.Context, m *model, todo []want, saved derived.Vectors) (found []vector.Code, complete bool) {
 	found = make([]vector.Code, len(todo))
 	var texts [][32]byte
 	var place []int // in todo, of texts
@@ -277,20 +278,20 @@ func (f *folder) stored(ctx context.Context, m *model, todo []want, saved vector
 	if len(texts) == 0 {
 		return found, true
 	}
-	infos, err := f.store.Spaces(ctx)
+	infos, err := es.folder.Store.Spaces(ctx)
 	dims := 0
 	for _, info := range infos {
 		if info.Key == m.space {
 			complete, dims = info.Complete, info.Dims
 		}
 	}
-	_, err2 := f.store.Vectors(ctx, m.space, texts, func(i int, data []byte) {
+	_, err2 := es.folder.Store.Vectors(ctx, m.space, texts, func(i int, data []byte) {
 		if code, ok := readVector(data, dims); ok {
 			found[place[i]] = code
 		}
 	})
 	if err := errors.Join(err, err2); err != nil && ctx.Err() == nil {
-		m.log(f.log).Warn("stored vectors could not be read", "error", err)
+		m.log(es.folder.Log).Warn("stored vectors could not be read", "error", err)
 	}
 	return found, complete
 }

@@ -1,4 +1,4 @@
-package index
+package spaces
 
 import "context"
 
