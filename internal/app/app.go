@@ -112,8 +112,12 @@ func (e *Engine) open(o Options) error {
 		}
 		calls = e.Servers
 	}
+	packs, err := phrasePacks(e.Config.Phrases)
+	if err != nil {
+		return err
+	}
 	options := index.Options{
-		Embedder: emb, Fallback: fallback, Sources: sources(e.Config), Params: params,
+		Embedder: emb, Fallback: fallback, Sources: sources(e.Config), Params: params, Pack: packs,
 		HNSWThreshold: hnswThreshold(e.Config.Index.HNSWThreshold), Offline: !o.Online,
 		WordsOnly: WordsOnly(e.Config),
 	}

@@ -23,6 +23,7 @@ type Status struct {
 	Listen     string            `json:"listen"`
 	Serving    *Ready            `json:"serving"` // nil when nobody does
 	Index      index.Status      `json:"index"`
+	Phrases    Phrased           `json:"phrases"`
 }
 
 // Ready is what a serving tooldex says on /readyz.
@@ -38,7 +39,7 @@ func (e *Engine) Status(ctx context.Context, version string) Status {
 	return Status{
 		Version: version, Config: e.Config.Path, Configured: e.Config.Names(),
 		Disabled: append([]config.Disabled{}, e.Config.Disabled...), Unbuilt: e.Config.Unbuilt,
-		Index: e.Index.Status(), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
+		Index: e.Index.Status(), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
 		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(e.Config),
 		Serving: Serving(ctx, e.Config.Listen),
 	}

@@ -32,7 +32,7 @@ func CheckName(name string) error {
 func (f *file) build(path string) (*Config, error) {
 	c := &Config{
 		Path: path, Listen: f.Listen, State: f.State, Log: f.Log,
-		Embedding: f.Embedding, Index: f.Index, Meta: f.Meta, Default: f.Virtual.Default, Toolboxes: f.Toolboxes, Execution: f.Execution.build(),
+		Embedding: f.Embedding, Index: f.Index, Phrases: f.Phrases, Meta: f.Meta, Default: f.Virtual.Default, Toolboxes: f.Toolboxes, Execution: f.Execution.build(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
 		node := f.Servers[name].node
@@ -160,8 +160,27 @@ func (c *Config) checkScalars() []error {
 			errs = append(errs, fmt.Errorf("toolboxes.%s.servers is empty; name the servers whose tools it has", name))
 		}
 	}
+	oneOf("phrases.pack", c.Phrases.Pack, "on", "off")
+	errs = append(errs, c.Phrases.check()...)
 	if c.Embedding.URL != "" {
 		errs = append(errs, checkURL("embedding.url", c.Embedding.URL))
+	}
+	return errs
+}
+
+// check says what is wrong with the chat model.
+func (p Phrases) check() (errs []error) {
+	m := p.Model
+	switch {
+	case m.Provider == "" && (p.Auto || m != Chat{}):
+		errs = append(errs, errors.New("phrases.model.provider is missing; use ollama or openai"))
+	case m.Provider != "" && m.Provider != "ollama" && m.Provider != "openai":
+		errs = append(errs, fmt.Errorf("phrases.model.provider: %q is unknown; use ollama or openai", m.Provider))
+	case m.Provider != "" && m.Model == "":
+		errs = append(errs, errors.New("phrases.model.model is missing; name the chat model"))
+	}
+	if m.URL != "" {
+		errs = append(errs, checkURL("phrases.model.url", m.URL))
 	}
 	return errs
 }

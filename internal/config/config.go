@@ -22,6 +22,7 @@ type Config struct {
 	Disabled  []Disabled // the others, in name order
 	Embedding Embedding
 	Index     Index
+	Phrases   Phrases
 	Meta      Meta
 	Default   Endpoint
 	Toolboxes map[string]Toolbox // of surface toolbox, by name
@@ -120,6 +121,22 @@ type Embedding struct {
 	Timeout        Duration          `yaml:"timeout"`
 	Parallel       int               `yaml:"parallel"`
 	BatchBytes     int               `yaml:"batch_bytes"`
+}
+
+// Phrases say where phrases of tools come from, besides those of mcpServers.
+type Phrases struct {
+	Pack  string   `yaml:"pack"`  // on, or off for none of those that come with the binary
+	Packs []string `yaml:"packs"` // files with more
+	Model Chat     `yaml:"model"` // that "enrich" asks
+	Auto  bool     `yaml:"auto"`  // ask it for what changed after a listing
+}
+
+// Chat is a chat model that can be asked.
+type Chat struct {
+	Provider string `yaml:"provider"` // ollama or openai; "" for none
+	Model    string `yaml:"model"`
+	URL      string `yaml:"url"`
+	KeyEnv   string `yaml:"key_env"` // variable that holds the key
 }
 
 // Index tunes the search engine.

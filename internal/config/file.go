@@ -16,6 +16,7 @@ type file struct {
 	Servers   map[string]entry   `yaml:"mcpServers"`
 	Embedding Embedding          `yaml:"embedding"`
 	Index     Index              `yaml:"index"`
+	Phrases   Phrases            `yaml:"phrases"`
 	Meta      Meta               `yaml:"meta_config"`
 	Execution executionFile      `yaml:"execution"`
 	Virtual   virtualFile        `yaml:"meta_server"`

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/phrase"
 	"github.com/tooldex/tooldex/internal/app"
 )
 
@@ -63,6 +64,7 @@ func (c commands) showStatus(r *app.Status) {
 	for _, m := range st.Models {
 		line("", "%s", modelLine(&m))
 	}
+	line("phrases", "%s", phrasesLine(&r.Phrases))
 	switch s := r.Serving; {
 	case s == nil:
 		line("serving", "nothing answers on %s", r.Listen)
@@ -90,6 +92,23 @@ func modelLine(m *index.ModelStatus) string {
 		s += ", last error: " + m.Error
 	}
 	return s
+}
+
+// phrasesLine says how many tools are known by what people say, and whence.
+func phrasesLine(p *app.Phrased) string {
+	var out []string
+	for _, s := range phrase.Sources() {
+		if n := p.BySource[s]; n > 0 {
+			out = append(out, fmt.Sprintf("%s %d", s, n))
+		}
+	}
+	if p.Stale > 0 {
+		out = append(out, fmt.Sprintf("stale %d", p.Stale))
+	}
+	if len(out) == 0 {
+		return "of no tool"
+	}
+	return fmt.Sprintf("of %s (%s)", term.Plural(p.Tools, "tool"), strings.Join(out, ", "))
 }
 
 // states writes the numbers of servers by state.
