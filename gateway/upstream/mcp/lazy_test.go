@@ -28,8 +28,8 @@ type fleet struct {
 	n      int           // servers
 	listed time.Duration // ago; 0 is never
 
-	mu                 sync.Mutex // guards the fields below
-	started, now, most int
+	mu                           sync.Mutex // guards the fields below
+	started, now, starting, most int
 }
 
 func (f *fleet) start(c stdio.Command, log *slog.Logger) (*stdio.Process, error) {
@@ -37,7 +37,13 @@ func (f *fleet) start(c stdio.Command, log *slog.Logger) (*stdio.Process, error)
 	defer f.mu.Unlock()
 	f.started++
 	f.now++
-	f.most = max(f.most, f.now)
+	f.starting++
+	f.most = max(f.most, f.starting)
+	time.AfterFunc(f.kind.delay-time.Millisecond, func() { // no longer than it takes
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.starting--
+	})
 	one := f.kind
 	one.ended = func() {
 		f.mu.Lock()
