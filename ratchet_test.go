@@ -51,6 +51,7 @@ var direct = names{
 	"github.com/cenkalti/backoff/v5":           "retries",
 	"github.com/coder/hnsw":                    "rival in benchmarks",
 	"github.com/dustin/go-humanize":            "sizes and times for people",
+	"github.com/fsnotify/fsnotify":             "the configuration changed",
 	"github.com/go-viper/mapstructure/v2":      "configuration into structs",
 	"github.com/gofrs/flock":                   "locks between processes",
 	"github.com/google/go-cmp":                 "tests",

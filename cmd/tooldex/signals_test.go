@@ -67,7 +67,7 @@ func TestServeGoesOnAtHangup(t *testing.T) {
 		c := startChild(t, nil, append([]string{"serve", "--config", config, "--log.level", "info"}, how...)...)
 		c.await(t, "catalog changed")
 		c.signal(t, syscall.SIGHUP)
-		c.await(t, "SIGHUP: serving goes on")
+		c.await(t, "configuration read again")
 		c.signal(t, syscall.SIGTERM)
 		if err := c.Wait(); err != nil {
 			t.Errorf("%v: %v\n%s", how, err, c.logs)

@@ -27,6 +27,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/attach"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
@@ -54,6 +55,15 @@ type Options struct {
 	Online  bool         // with the servers; they run during Run
 	Serving bool         // for long: the index logs, lost tools are listed again, the collector is tuned
 	Servers []string     // only these servers; nil means all
+
+	// Calls runs the tools, in place of servers of its own; nil runs none.
+	Calls gateway.Caller
+	// Load reads the configuration again, whose servers then change while they
+	// run; nil leaves them as they are.
+	Load func() (*config.Config, error)
+	// Claimed is where other processes ask for the servers of this one: see
+	// Claim. Open takes it over.
+	Claimed *attach.Listener
 }
 
 // An Engine is a catalog that can be searched and, when it is online, tools
@@ -66,6 +76,10 @@ type Engine struct {
 	Servers *mcp.Set      // nil unless Options.Online
 
 	log           *slog.Logger
+	version       string
+	live          *live
+	claimed       *attach.Listener // until it is shared
+	sharing       *sharing
 	listings      *listings // of the servers, while they run
 	closeEmbedder func() error
 
@@ -79,7 +93,8 @@ func Open(cfg *config.Config, o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{Config: cfg, log: o.Logger}
+	e := &Engine{Config: cfg, log: o.Logger, version: o.Version, live: newLive(cfg, o.Load), claimed: o.Claimed}
+	e.sharing = &sharing{e: e, moved: make(chan struct{}, 1)}
 	e.closing, e.stop = context.WithCancel(context.Background())
 	if err := e.open(o); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -104,7 +119,7 @@ func (e *Engine) open(o Options) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrParams, err)
 	}
-	var calls gateway.Caller // stays nil offline: a nil *Set in it would not be
+	calls := o.Calls // stays nil offline: a nil *Set in it would not be
 	if o.Online {
 		e.listings = newListings(o.Serving)
 		if e.Servers, err = e.newSet(o); err != nil {
@@ -201,16 +216,29 @@ func (e *Engine) Run(ctx context.Context, f func(context.Context) error) error {
 	return errors.Join(err, <-done)
 }
 
-// Serve runs the servers and answers clients on ln until ctx ends.
+// Serve runs the servers and answers clients on ln until ctx ends, and other
+// processes that attach.
 func (e *Engine) Serve(ctx context.Context, ln net.Listener) error {
-	serve.TuneGC()
-	return e.Run(ctx, func(ctx context.Context) error { return e.Server.Serve(ctx, ln) })
+	return e.serve(ctx, ln.Addr().String(), func(ctx context.Context) error { return e.Server.Serve(ctx, ln) })
 }
 
-// ServeStdio runs the servers and answers one client over in and out.
+// ServeStdio runs the servers and answers one client over in and out, and
+// other processes that attach.
 func (e *Engine) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
+	return e.serve(ctx, "", func(ctx context.Context) error { return e.Server.ServeStdio(ctx, in, out) })
+}
+
+func (e *Engine) serve(ctx context.Context, listen string, f func(context.Context) error) error {
 	serve.TuneGC()
-	return e.Run(ctx, func(ctx context.Context) error { return e.Server.ServeStdio(ctx, in, out) })
+	return e.Run(ctx, func(ctx context.Context) error {
+		following, stop := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		ended.Go(func() { e.follow(following) })
+		err := e.share(ctx, listen, f)
+		stop()
+		ended.Wait()
+		return err
+	})
 }
 
 // NeedTools is an error while the catalog is empty.
@@ -254,6 +282,9 @@ func (e *Engine) Prune(ctx context.Context) ([]string, error) {
 func (e *Engine) Close() error {
 	e.stop()
 	var errs []error
+	if e.claimed != nil {
+		errs = append(errs, e.claimed.Close())
+	}
 	if e.Index != nil {
 		errs = append(errs, e.Index.Close())
 	}

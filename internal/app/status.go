@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/attach"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
@@ -21,7 +23,10 @@ type Status struct {
 	WordsOnly  string            `json:"words_only,omitempty"` // why there is no embedding
 	TurnedOff  map[string]string `json:"turned_off,omitempty"` // meta-tools, with the setting that says so
 	Listen     string            `json:"listen"`
-	Serving    *Ready            `json:"serving"` // nil when nobody does
+	Serving    *Ready            `json:"serving"`           // what answers on Listen; nil when nothing does
+	Process    *attach.About     `json:"process,omitempty"` // who serves this configuration; nil when nobody does
+	Live       *Live             `json:"live,omitempty"`    // of that process
+	Servers    []upstream.Status `json:"servers,omitempty"` // as that process has them
 	Index      index.Status      `json:"index"`
 	Phrases    Phrased           `json:"phrases"`
 }
@@ -34,15 +39,23 @@ type Ready struct {
 	Servers map[string]int `json:"servers,omitempty"` // how many, by state
 }
 
-// Status describes the engine and asks who serves on the configured address.
+// Status describes the engine. One that serves nobody asks who serves on the
+// configured address.
 func (e *Engine) Status(ctx context.Context, version string) Status {
-	return Status{
-		Version: version, Config: e.Config.Path, Configured: e.Config.Names(),
-		Disabled: append([]config.Disabled{}, e.Config.Disabled...), Unbuilt: e.Config.Unbuilt,
+	cfg := e.live.config()
+	st := Status{
+		Version: version, Config: cfg.Path, Configured: cfg.Names(),
+		Disabled: append([]config.Disabled{}, cfg.Disabled...), Unbuilt: cfg.Unbuilt,
 		Index: e.Index.Status(), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
 		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(e.Config),
-		Serving: Serving(ctx, e.Config.Listen),
 	}
+	if e.sharing.server == nil { // nobody has attached to this process
+		st.Serving = Serving(ctx, cfg.Listen)
+		return st
+	}
+	about, state := e.sharing.about(), e.live.status()
+	st.Process, st.Live, st.Servers = &about, &state, e.Servers.Status()
+	return st
 }
 
 // Serving asks whether a tooldex answers on addr; nil if none does.

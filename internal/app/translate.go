@@ -94,15 +94,21 @@ func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {
 	o := gateway.Options{
 		Timeout: x.Timeout, MaxTimeout: x.MaxTimeout, Retries: x.RetryAttempts,
 		SkipValidation: !x.ValidateArguments, LogCalls: x.LogAllExecutions,
-		Servers: map[string]gateway.Server{}, Logger: e.log, Executed: m.Executed,
-	}
-	for _, s := range e.Config.Servers {
-		o.Servers[s.Spec.Name] = operatorWords(s)
-	}
-	for _, d := range e.Config.Disabled {
-		o.Servers[d.Name] = gateway.Server{Disabled: d.Reason}
+		Servers: operators(e.Config), Logger: e.log, Executed: m.Executed,
 	}
 	return o
+}
+
+// operators is what the configuration says of each server.
+func operators(cfg *config.Config) map[string]gateway.Server {
+	out := map[string]gateway.Server{}
+	for _, s := range cfg.Servers {
+		out[s.Spec.Name] = operatorWords(s)
+	}
+	for _, d := range cfg.Disabled {
+		out[d.Name] = gateway.Server{Disabled: d.Reason}
+	}
+	return out
 }
 
 // TurnedOff names the meta-tools that the operator does not want, with the

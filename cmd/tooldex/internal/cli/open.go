@@ -38,6 +38,15 @@ func (c *CLI) LoadConfig(cmd *cobra.Command, optional bool) (*config.Config, err
 	return cfg, nil
 }
 
+// ReadConfig reads the configuration that cmd's flags name, another time.
+func (c *CLI) ReadConfig(cmd *cobra.Command) (*config.Config, error) {
+	path, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return nil, err
+	}
+	return config.Load(config.Options{Path: path, Flags: cmd.Flags()})
+}
+
 // sayConfig tells which configuration is used and who chose it.
 func (c *CLI) sayConfig(cfg *config.Config, flag string) {
 	switch {

@@ -2,14 +2,20 @@ package gatewaycmd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"net"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/attach"
+	"github.com/tooldex/tooldex/internal/config"
 )
 
 const serveHelp = `Serve MCP clients: streamable HTTP on /mcp in every protocol version, with
@@ -19,8 +25,16 @@ servers are started and listed meanwhile.
 
 SIGTERM, an interrupt, or the end of standard input with --stdio refuse new
 calls, wait up to 10 s for those under way, and close every session; a second
-signal ends the process at once. SIGHUP changes nothing: the configuration is
-read at the start.`
+signal ends the process at once.
+
+While it serves it keeps to the configuration's file: servers that are added,
+changed or removed there take effect without a restart and without touching the
+others, as do settings of single tools. SIGHUP has the file read at once.
+
+Other processes of the same version and configuration use the servers of this
+one, through a socket in the state folder that only you can open: clients that
+start "tooldex serve --stdio" each get a thin process, and all of them share one
+set of servers. See "tooldex status" for who serves.`
 
 const serveExample = `  tooldex serve
   tooldex serve --listen 127.0.0.1:7520 --log.level debug
@@ -53,30 +67,68 @@ func (c commands) serve() *cobra.Command {
 	return cmd
 }
 
-// serving are the options of an engine that serves.
-var serving = app.Options{Online: true, Serving: true}
-
-// goOnAtHangup keeps serving when the terminal that started it has gone.
-func (c commands) goOnAtHangup(say func(msg string, args ...any)) {
-	c.Signals.OnHangup(func() { say("SIGHUP: serving goes on; restart to read the configuration again") })
+// serving are the options of an engine that serves cmd's configuration.
+func (c commands) serving(cmd *cobra.Command, surface string, claimed *attach.Listener) app.Options {
+	return app.Options{
+		Online: true, Serving: true, Claimed: claimed,
+		Load: func() (*config.Config, error) {
+			cfg, err := c.ReadConfig(cmd)
+			return withSurface(cfg, surface), err
+		},
+	}
 }
 
+// withSurface has a configuration serve the surface, "" its own.
+func withSurface(cfg *config.Config, surface string) *config.Config {
+	if cfg != nil {
+		cfg.Default.Surface = cmp.Or(surface, cfg.Default.Surface)
+	}
+	return cfg
+}
+
+// find is who serves cfg already, else the place for this process to do so; it
+// has neither when it is to work alone.
+func (c commands) find(ctx context.Context, cfg *config.Config, log *slog.Logger) (link io.ReadWriteCloser, claimed *attach.Listener) {
+	link, err := app.Attached(ctx, cfg, c.Version)
+	if err == nil {
+		return link, nil
+	}
+	log.Debug("not attached", "reason", err)
+	claimed, err = app.Claim(ctx, cfg, c.Version, false)
+	if err == nil && claimed == nil { // another was faster
+		link, err = app.Attached(ctx, cfg, c.Version)
+	}
+	if err != nil {
+		log.Warn("this process works alone", "reason", err)
+		return nil, claimed
+	}
+	return link, claimed
+}
+
+// reloadAtHangup has the configuration read again at SIGHUP, which a terminal
+// sends that is closed, too.
+func (c commands) reloadAtHangup(e *app.Engine) { c.Signals.OnHangup(e.Reload) }
+
 func (c commands) serveHTTP(cmd *cobra.Command, surface string) error {
-	c.goOnAtHangup(c.Note)
+	c.Signals.OnHangup(func() {}) // what it asks for is about to be done
 	cfg, err := c.LoadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
-	cfg.Default.Surface = cmp.Or(surface, cfg.Default.Surface)
+	cfg = withSurface(cfg, surface)
 	ln, err := listenLoopback(cfg.Listen)
 	if err != nil {
 		return err
 	}
-	e, err := c.Open(cmd, cfg, serving, false)
+	claimed, err := app.Claim(cmd.Context(), cfg, c.Version, true)
+	if err != nil {
+		c.Note("warning: other processes cannot use the servers of this one: %v", err)
+	}
+	e, err := c.Open(cmd, cfg, c.serving(cmd, surface, claimed), false)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	c.goOnAtHangup(c.Logger(cmd, cfg, true, false).Info)
+	c.reloadAtHangup(e)
 	c.Note("serving %s of %s on http://%s/mcp", term.Plural(e.Index.Status().Tools, "tool"), term.Plural(len(cfg.Servers), "server"), ln.Addr())
 	if len(cfg.Servers)+len(cfg.Broken()) == 0 {
 		c.Note("warning: %s names no server; \"tooldex import --write\" takes over those of your clients", cfg.Path)
@@ -84,21 +136,71 @@ func (c commands) serveHTTP(cmd *cobra.Command, surface string) error {
 	return errors.Join(e.Serve(cmd.Context(), ln), e.Close())
 }
 
+// serveStdio serves one client: through the process that serves already, or by
+// itself.
 func (c commands) serveStdio(cmd *cobra.Command, surface string) error {
-	c.goOnAtHangup(c.Note)
+	c.Signals.OnHangup(func() {}) // as above; a process that is attached has nothing to do
 	cfg, err := c.LoadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
-	cfg.Default.Surface = cmp.Or(surface, cfg.Default.Surface)
-	e, err := c.Open(cmd, cfg, serving, false)
-	if err != nil {
-		return err
-	}
-	c.goOnAtHangup(c.Logger(cmd, cfg, true, false).Info)
+	cfg = withSurface(cfg, surface)
 	in, ok := c.In.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(c.In)
 	}
-	return errors.Join(e.ServeStdio(cmd.Context(), in, c.Raw), e.Close())
+	log := c.Logger(cmd, cfg, true, false)
+	link, claimed := c.find(cmd.Context(), cfg, log)
+	if link == nil {
+		e, err := c.Open(cmd, cfg, c.serving(cmd, surface, claimed), false)
+		if err != nil {
+			return err
+		}
+		c.reloadAtHangup(e)
+		return errors.Join(e.ServeStdio(cmd.Context(), in, c.Raw), e.Close())
+	}
+	log.Info("attached to the tooldex that serves this configuration")
+	pipe := attach.Pipe{
+		In: in, Out: c.Raw, Logger: log,
+		Connect: func(ctx context.Context) (io.ReadWriteCloser, error) { return c.successor(ctx, cmd, surface) },
+	}
+	return pipe.Run(cmd.Context(), link)
 }
+
+// successor is who serves this process's client after the one that did has
+// ended: another process, or an engine in this one.
+func (c commands) successor(ctx context.Context, cmd *cobra.Command, surface string) (io.ReadWriteCloser, error) {
+	cfg, err := c.LoadConfig(cmd, false) // it may have changed
+	if err != nil {
+		return nil, err
+	}
+	cfg = withSurface(cfg, surface)
+	link, claimed := c.find(ctx, cfg, c.Logger(cmd, cfg, true, false))
+	if link != nil {
+		return link, nil
+	}
+	e, err := c.Open(cmd, cfg, c.serving(cmd, surface, claimed), false)
+	if err != nil {
+		return nil, err
+	}
+	c.reloadAtHangup(e)
+	return newOwn(ctx, e), nil
+}
+
+// own is the near end of a session with an engine in this process.
+type own struct {
+	net.Conn
+	ended chan error // has a value when the engine is closed
+	once  func() error
+}
+
+func newOwn(ctx context.Context, e *app.Engine) *own {
+	near, far := net.Pipe()
+	o := &own{Conn: near, ended: make(chan error, 1)}
+	o.once = sync.OnceValue(func() error { return errors.Join(near.Close(), <-o.ended) })
+	go func() { o.ended <- errors.Join(e.ServeStdio(ctx, far, far), far.Close(), e.Close()) }()
+	return o
+}
+
+// Close ends the session and waits for the engine.
+func (o *own) Close() error { return o.once() }
