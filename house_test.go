@@ -65,9 +65,9 @@ var arrows = map[string][]string{
 	"embed/openai":    {"embed"},
 	"embed/embedtest": {},
 
-	"gateway/upstream/mcp":       {"gateway/upstream/.", "gateway/upstream/mask", "gateway/upstream/mcp/stdio", "gateway/upstream/mcp/wire"},
+	"gateway/upstream/mcp":       {"gateway/rawjson", "gateway/upstream/.", "gateway/upstream/mask", "gateway/upstream/mcp/stdio", "gateway/upstream/mcp/wire"},
 	"gateway/upstream/mcp/stdio": {"gateway/upstream/.", "gateway/upstream/mcp/wire"},
-	"gateway/upstream/mcp/wire":  {"gateway/upstream/.", "gateway/upstream/mask"},
+	"gateway/upstream/mcp/wire":  {"gateway/rawjson", "gateway/upstream/.", "gateway/upstream/mask"},
 }
 
 // foreign are libraries that only some packages may import: the search engine

@@ -81,7 +81,7 @@ func TestExecuted(t *testing.T) {
 		}
 	}})
 	x, err := g.Execute(t.Context(), gatewaytest.View, gateway.ExecuteRequest{Name: "files/search", Arguments: json.RawMessage(`{}`)})
-	if err != nil || len(x.Result.Content) != 1 || x.Result.Content[0].Text != "done" || told != "files" {
+	if err != nil || len(x.Result.Content) != 1 || x.Result.Content[0].Text() != "done" || told != "files" {
 		t.Errorf("got %+v, %v, told of %q", x, err, told)
 	}
 }

@@ -58,6 +58,15 @@ func (o *Writer) Add(key string, value json.RawMessage) {
 	o.buf.Write(value)
 }
 
+// Grow makes room for n bytes.
+func (o *Writer) Grow(n int) { o.buf.Grow(n) }
+
+// AddArray writes one member, an array of the values.
+func (o *Writer) AddArray(key string, values []json.RawMessage) {
+	o.Add(key, nil)
+	writeArray(&o.buf, values)
+}
+
 // Bytes is the whole object.
 func (o *Writer) Bytes() json.RawMessage {
 	if o.buf.Len() == 0 {
@@ -79,6 +88,11 @@ func Object(ms []Member) json.RawMessage {
 // Array is a JSON array of the values.
 func Array(values []json.RawMessage) json.RawMessage {
 	var buf bytes.Buffer
+	writeArray(&buf, values)
+	return buf.Bytes()
+}
+
+func writeArray(buf *bytes.Buffer, values []json.RawMessage) {
 	buf.WriteByte('[')
 	for i, v := range values {
 		if i > 0 {
@@ -87,7 +101,6 @@ func Array(values []json.RawMessage) json.RawMessage {
 		buf.Write(v)
 	}
 	buf.WriteByte(']')
-	return buf.Bytes()
 }
 
 // Kind names the type of a JSON value: object, array, string, boolean,
@@ -122,13 +135,4 @@ func Marshal(v any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("marshal %T: %w", v, err)
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
-
-// Quote is s as a JSON string.
-func Quote(s string) json.RawMessage {
-	b, err := Marshal(s)
-	if err != nil { // a string always marshals
-		return json.RawMessage(`""`)
-	}
-	return b
 }

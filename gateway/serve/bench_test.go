@@ -1,9 +1,13 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +15,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
+	"github.com/tooldex/tooldex/gateway/upstream"
 )
 
 // BenchmarkExecute compares execute_tool with the same call made directly
@@ -86,5 +91,47 @@ func BenchmarkOverhead(b *testing.B) {
 		if a := g.Call(b.Context(), "execute_tool", args); a.IsError {
 			b.Fatal(string(a.JSON))
 		}
+	}
+}
+
+// discarding is a ResponseWriter that counts.
+type discarding struct {
+	h http.Header
+	n int
+}
+
+func (d *discarding) Header() http.Header         { return d.h }
+func (d *discarding) Write(p []byte) (int, error) { d.n += len(p); return len(p), nil }
+func (*discarding) WriteHeader(int)               {}
+
+// BenchmarkLargeResult is what handing on a result of 4 MB costs over HTTP,
+// after it was read from its server.
+func BenchmarkLargeResult(b *testing.B) {
+	line := "2026-11-22 21:14:06 level=info msg=\"a line of a log\" path=/var/lib/x\n"
+	for name, text := range map[string]string{
+		"text": strings.Repeat(line, 4<<20/len(line)),
+		"json": `[` + strings.Repeat(`{"id":17,"name":"a line","ok":true,"path":"/var/lib/x"},`, 4<<20/56) + `null]`,
+	} {
+		block, err := json.Marshal(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		raw := json.RawMessage(`{"resultType":"complete","content":[{"type":"text","text":` + string(block) + `}]}`)
+		g := newGateway(b, gatewaytest.Caller(func(context.Context, upstream.Request) (upstream.Result, error) {
+			return upstream.Result{Raw: raw, Protocol: gateway.StatelessEra, Sent: true}, nil
+		}), Options{})
+		h := g.Handler()
+		message := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_tool","arguments":{"tool_name":"read_file","arguments":{"path":"x"}},` + statelessMeta + `}}`
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(message))
+				r.Header = statelessHeader("execute_tool")
+				w := &discarding{h: http.Header{}}
+				if h.ServeHTTP(w, r); w.n < 4<<20 {
+					b.Fatalf("%d bytes", w.n)
+				}
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -148,6 +149,7 @@ func (s *Server) response(d *directCall, answer *surface.Answer) ([]byte, error)
 		return nil, err
 	}
 	var o rawjson.Writer
+	o.Grow(len(result) + len(d.id) + 64)
 	o.Add("jsonrpc", json.RawMessage(`"2.0"`))
 	o.Add("id", d.id)
 	o.Add("result", result)
@@ -156,16 +158,26 @@ func (s *Server) response(d *directCall, answer *surface.Answer) ([]byte, error)
 
 // writeEvent writes a message as one server-sent event, which has to be one
 // line.
-func writeEvent(w http.ResponseWriter, message []byte) error {
-	var b bytes.Buffer
-	b.Grow(len(message) + 32)
-	b.WriteString("event: message\ndata: ")
-	if bytes.IndexByte(message, '\n') < 0 && bytes.IndexByte(message, '\r') < 0 {
-		b.Write(message) // compacting megabytes costs more than reading them
-	} else if err := json.Compact(&b, message); err != nil {
+func writeEvent(w io.Writer, message []byte) error {
+	if bytes.IndexByte(message, '\n') >= 0 || bytes.IndexByte(message, '\r') >= 0 {
+		var b bytes.Buffer
+		if err := json.Compact(&b, message); err != nil {
+			return err
+		}
+		message = b.Bytes()
+	}
+	const head, end = "event: message\ndata: ", "\n\n"
+	if len(message) < smallEvent { // in one write
+		_, err := w.Write([]byte(head + string(message) + end))
 		return err
 	}
-	b.WriteString("\n\n")
-	_, err := w.Write(b.Bytes())
-	return err
+	for _, part := range [][]byte{[]byte(head), message, []byte(end)} {
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// smallEvent is a message that is cheaper to copy than to write in parts.
+const smallEvent = 64 << 10

@@ -30,7 +30,7 @@ func readMessage(raw []byte) (*message, *jsonrpc.Error) {
 	m := &message{raw: raw}
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &top); err != nil || top == nil {
-		if !json.Valid(raw) {
+		if !rawjson.Valid(raw) {
 			return m, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "parse error: not JSON: " + words.Value(raw)}
 		}
 		return m, invalid("a message is an object, got %s", words.Article(rawjson.Kind(raw)))

@@ -125,7 +125,7 @@ func TestBytesAreKept(t *testing.T) {
 		return upstream.Result{Raw: json.RawMessage(awkward), Protocol: "2025-11-25", Sent: true}, nil
 	})
 	const call = `{"name":"execute_tool","arguments":{"tool_name":"read_file","arguments":{"path":"x"},"options":{"include_metadata":false}}%s}`
-	const body = `"content":[{"text":"<&> \u003c é \u2028","type":"text","annotations":{"priority":1.0,"new":true}},{"type":"hologram","z":1e2,"a":null}],"structuredContent":{"b":12345678901234567890,"a":"<"}}`
+	const body = `"content":[{"text":"<&> \u003c é \u2028","type":"text","annotations":{"priority":1.0,"new":true}},{"type":"hologram","z":1e2,"a":null}],"structuredContent":{"b":12345678901234567890,"a":"<"},"extra":1,"isError":false}`
 	want := map[string]string{
 		"2025-11-25":         `{"_meta":{"z":1,"a":12345678901234567890},` + body,
 		gateway.StatelessEra: `{"_meta":{"z":1,"a":12345678901234567890,"io.modelcontextprotocol/serverInfo":{"name":"tooldex","version":"dev"}},"resultType":"complete",` + body,

@@ -19,6 +19,7 @@ type Answer struct {
 	Content    []json.RawMessage // all content blocks, the one of JSON included
 	Structured json.RawMessage   // structuredContent; nil for none
 	Meta       []rawjson.Member  // _meta of a tool's result, without the protocol's keys
+	Other      []rawjson.Member  // members of a tool's result that the gateway does not know
 
 	NeedsInput    bool            // the tool asks the caller for input, with the two below
 	InputRequests json.RawMessage // nil for none
@@ -50,7 +51,7 @@ func Text(text string) *Answer {
 
 // Object is an answer whose object is o.
 func Object(o json.RawMessage) *Answer {
-	return &Answer{JSON: o, Content: []json.RawMessage{TextBlock(string(o))}}
+	return &Answer{JSON: o, Content: []json.RawMessage{TextBlock(o)}}
 }
 
 // MarshalJSON gives the result object of tools/call without _meta keys of the
@@ -70,6 +71,7 @@ func (a *Answer) ResultType() string {
 // not pass the result through an encoder that escapes HTML.
 func (a *Answer) Result(resultType string, extra []rawjson.Member) (json.RawMessage, error) {
 	var o rawjson.Writer
+	o.Grow(a.size())
 	if meta := append(a.Meta[:len(a.Meta):len(a.Meta)], extra...); len(meta) > 0 {
 		o.Add("_meta", rawjson.Object(meta))
 	}
@@ -83,16 +85,33 @@ func (a *Answer) Result(resultType string, extra []rawjson.Member) (json.RawMess
 		if a.RequestState != nil {
 			o.Add("requestState", a.RequestState)
 		}
+		a.addOther(&o)
 		return validText(o.Bytes()), nil
 	}
-	o.Add("content", rawjson.Array(a.Content))
+	o.AddArray("content", a.Content)
 	if a.Structured != nil {
 		o.Add("structuredContent", a.Structured)
 	}
 	if a.IsError {
 		o.Add("isError", json.RawMessage("true"))
 	}
+	a.addOther(&o)
 	return validText(o.Bytes()), nil
+}
+
+func (a *Answer) addOther(o *rawjson.Writer) {
+	for _, m := range a.Other {
+		o.Add(m.Key, m.Value)
+	}
+}
+
+// size is about how many bytes the result has.
+func (a *Answer) size() int {
+	n := len(a.Structured) + len(a.InputRequests) + 512
+	for _, b := range a.Content {
+		n += len(b) + 1
+	}
+	return n
 }
 
 // validText is b as UTF-8, which messages have to be: one other byte, of
@@ -105,10 +124,12 @@ func validText(b json.RawMessage) json.RawMessage {
 }
 
 // TextBlock is a content block of a text.
-func TextBlock(s string) json.RawMessage {
+func TextBlock[T string | json.RawMessage](s T) json.RawMessage {
+	text := rawjson.Quote(s)
 	var o rawjson.Writer
+	o.Grow(len(text) + 32)
 	o.Add("type", json.RawMessage(`"text"`))
-	o.Add("text", rawjson.Quote(s))
+	o.Add("text", text)
 	return o.Bytes()
 }
 

@@ -156,7 +156,7 @@ func complaint(r gateway.Result) json.RawMessage {
 	var texts []string
 	for _, b := range r.Content {
 		if b.Type == "text" {
-			texts = append(texts, b.Text)
+			texts = append(texts, b.Text())
 		}
 	}
 	if len(texts) == 0 {

@@ -74,14 +74,16 @@ func wrapped(x gateway.Execution) (*surface.Answer, error) {
 	if x.Result.IsError {
 		key = "error"
 	}
-	o.Add(key, surface.Value(x.Result))
+	value := surface.Value(x.Result)
+	o.Grow(len(value) + 512)
+	o.Add(key, value)
 	if x.Result.IsError {
 		o.Add("hint", rawjson.Quote(words.ToolName(t.Server, t.Name)+" itself reported this error; describe_tool shows what it expects"))
 	}
 	o.Add("execution_metadata", metadata)
 	a := &surface.Answer{JSON: o.Bytes()}
 	a.Structured = a.JSON
-	a.Content = append([]json.RawMessage{surface.TextBlock(string(a.JSON))}, surface.Attached(x.Result)...)
+	a.Content = append([]json.RawMessage{surface.TextBlock(a.JSON)}, surface.Attached(x.Result)...)
 	return a, nil
 }
 

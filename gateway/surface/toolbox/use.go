@@ -58,7 +58,7 @@ func explained(id identifier, blocks []gateway.Block) []json.RawMessage {
 	for i, b := range blocks {
 		out[i] = b.Raw
 		if b.Type == "text" && !said {
-			out[i], said = surface.TextBlock(id.failure()+b.Text), true
+			out[i], said = surface.TextBlock(id.failure()+b.Text()), true
 		}
 	}
 	if !said {

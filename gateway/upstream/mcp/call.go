@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
@@ -169,17 +170,17 @@ func checkType(res upstream.Result) error {
 	if res.Protocol < wire.Stateless || !bytes.Contains(res.Raw, []byte(`"resultType"`)) {
 		return nil
 	}
-	var r struct {
-		ResultType json.RawMessage `json:"resultType"`
-	}
-	if err := json.Unmarshal(res.Raw, &r); err != nil {
-		return fmt.Errorf("the result does not decode: %w", err)
-	}
-	switch string(r.ResultType) {
+	var kind json.RawMessage
+	rawjson.Each(res.Raw, func(key string, value json.RawMessage) {
+		if key == "resultType" {
+			kind = value
+		}
+	})
+	switch string(kind) {
 	case "", "null", `"complete"`, `"input_required"`:
 		return nil
 	}
-	return fmt.Errorf("the result is of the unknown type %s", wire.Clip(r.ResultType, 40))
+	return fmt.Errorf("the result is of the unknown type %s", wire.Clip(kind, 40))
 }
 
 // exchange has the SDK make the call, and meanwhile hands on its progress.

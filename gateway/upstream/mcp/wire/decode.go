@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/tooldex/tooldex/gateway/rawjson"
 )
 
 var errNoMessage = errors.New("not a JSON-RPC 2.0 message")
@@ -22,10 +24,11 @@ func decodeMessage(data []byte) (jsonrpc.Message, error) {
 	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) > maxBrackets {
 		return jsonrpc.DecodeMessage(data)
 	}
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoMessage, err)
+	if !rawjson.Valid(data) {
+		return nil, errNoMessage
 	}
+	m := map[string]json.RawMessage{}
+	rawjson.Each(data, func(key string, value json.RawMessage) { m[key] = value })
 	if string(m["jsonrpc"]) != `"2.0"` {
 		return nil, errNoMessage
 	}
@@ -41,7 +44,7 @@ func decodeMessage(data []byte) (jsonrpc.Message, error) {
 		}
 	}
 	if raw := m["method"]; raw != nil {
-		r := &jsonrpc.Request{ID: id, Params: m["params"]}
+		r := &jsonrpc.Request{ID: id, Params: bytes.Clone(m["params"])}
 		if err := json.Unmarshal(raw, &r.Method); err != nil {
 			return nil, fmt.Errorf("%w: method: %w", errNoMessage, err)
 		}
@@ -50,7 +53,8 @@ func decodeMessage(data []byte) (jsonrpc.Message, error) {
 	if !id.IsValid() {
 		return nil, fmt.Errorf("%w: no method and no id", errNoMessage)
 	}
-	r := &jsonrpc.Response{ID: id, Result: m["result"]}
+	// A reader may use data for its next line.
+	r := &jsonrpc.Response{ID: id, Result: bytes.Clone(m["result"])}
 	var failure *jsonrpc.Error
 	if raw := m["error"]; raw != nil {
 		if err := json.Unmarshal(raw, &failure); err != nil {
