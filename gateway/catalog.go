@@ -43,6 +43,7 @@ type Override struct {
 	Examples    []index.Example // shown before the tool's own
 	Phrases     []string        // searched, never shown
 	Hidden      bool            // keep the tool out of every search and list
+	Shown       bool            // although its server is hidden
 }
 
 // Sync stores l as all the tools of server, with what Options.Servers says of
@@ -121,7 +122,7 @@ func (s Server) apply(t *index.Tool) {
 	t.Teams = union(t.Teams, s.Teams)
 	t.Examples = append(o.Examples[:len(o.Examples):len(o.Examples)], t.Examples...)
 	t.Phrases = union(t.Phrases, o.Phrases, s.Phrases)
-	t.Hidden = t.Hidden || s.Hidden || o.Hidden
+	t.Hidden = t.Hidden || o.Hidden || s.Hidden && !o.Shown
 }
 
 // union joins lists in order, each value once without regard to case.

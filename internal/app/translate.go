@@ -152,7 +152,7 @@ func operatorWords(s config.Server) gateway.Server {
 		Tools: map[string]gateway.Override{},
 	}
 	for name, t := range s.Tools {
-		o := gateway.Override{Description: t.Description, Tags: t.Tags, Category: t.Category, Group: t.Group, Phrases: t.Phrases, Hidden: t.Hidden}
+		o := gateway.Override{Description: t.Description, Tags: t.Tags, Category: t.Category, Group: t.Group, Phrases: t.Phrases, Hidden: t.Hidden != nil && *t.Hidden, Shown: t.Hidden != nil && !*t.Hidden}
 		for _, x := range t.Examples {
 			args, err := json.Marshal(x.Arguments)
 			if err != nil || x.Arguments == nil {

@@ -26,9 +26,17 @@ type Server struct {
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
 	Timeout string            `yaml:"timeout,omitempty" json:"timeout,omitempty"` // as time.Duration writes it
 	Tags    []string          `yaml:"tags,omitempty" json:"tags,omitempty"`
+	// Hidden servers show those of Tools that say so.
+	Hidden bool            `yaml:"hidden,omitempty" json:"hidden,omitempty"`
+	Tools  map[string]Tool `yaml:"tools,omitempty" json:"tools,omitempty"`
 	// Disabled servers are written as such.
 	Disabled bool     `yaml:"disabled,omitempty" json:"disabled,omitempty"`
 	Notes    []string `yaml:"-" json:"-"` // what a person must know or do
+}
+
+// A Tool is one that the client has switched on or off by its name.
+type Tool struct {
+	Hidden bool `yaml:"hidden" json:"hidden"`
 }
 
 // A Location is a place where a client keeps servers.

@@ -65,7 +65,24 @@ var files = []struct {
 	{
 		name: "windsurf", client: "windsurf", file: "mcp_config.json",
 		text: `{"mcpServers":{"figma":{"serverUrl":"https://f.example/mcp","headers":{"API":"k"},"disabled":true,"disabledTools":["x"]}}}`,
-		want: []Server{{Name: "figma", URL: "https://f.example/mcp", Headers: map[string]string{"API": "k"}, Disabled: true}},
+		want: []Server{{Name: "figma", URL: "https://f.example/mcp", Headers: map[string]string{"API": "k"}, Disabled: true,
+			Tools: map[string]Tool{"x": {Hidden: true}}, Notes: []string{"the client has switched off x: hidden"}}},
+	},
+	{
+		name: "codex tools", client: "codex", file: "config.toml",
+		text: "[mcp_servers.a]\ncommand = \"x\"\nenabled_tools = [\"r\", \"w\"]\ndisabled_tools = [\"w\"]\n",
+		want: []Server{{Name: "a", Command: "x", Hidden: true, Tools: map[string]Tool{"r": {}, "w": {Hidden: true}},
+			Notes: []string{"the client shows only r, w: the others stay hidden", "the client has switched off w: hidden"}}},
+	},
+	{
+		name: "gemini variables and tools", client: "gemini", file: "settings.json",
+		text: `{"mcpServers":{"a":{"command":"$BIN/x","env":{"K":"$KEY","L":"${KEY}-$5"},"includeTools":["read(path)"],"excludeTools":["nuke"]},"b":{"command":"y","args":["$UNSET"]}}}`,
+		env:  map[string]string{"BIN": "/bin", "KEY": "k"},
+		want: []Server{
+			{Name: "a", Command: "${BIN}/x", Env: map[string]string{"K": "${KEY}", "L": "${KEY}-$5"}, Hidden: true, Tools: map[string]Tool{"read": {}, "nuke": {Hidden: true}},
+				Notes: []string{"the client shows only read(path): the others stay hidden", "the client has switched off nuke: hidden"}},
+			{Name: "b", Command: "y", Args: []string{"${UNSET}"}, Disabled: true, Notes: []string{"set UNSET, then remove disabled"}},
+		},
 	},
 	{
 		name: "codex", client: "codex", file: "config.toml",
@@ -277,6 +294,32 @@ func TestPlan(t *testing.T) {
 	}
 	if got := cleanName("→"); got != "server" {
 		t.Errorf("cleanName: got %q", got)
+	}
+}
+
+// A server that is there with another key is an update, not another server.
+func TestPlanUpdates(t *testing.T) {
+	server := func(name, key string) Server {
+		return Server{Name: name, Command: "x", Env: map[string]string{"KEY": key, "SAME": "s"}}
+	}
+	have := []Server{server("a", "old"), server("b", "${B_KEY}"), server("c", "c"), {Name: "d", Command: "x", Env: map[string]string{"SAME": "s", "KEY": "d", "MORE": "m"}}}
+	other := server("c", "c")
+	other.Args = []string{"other"}
+	found := []Found{
+		{Location{"cursor", "/c"}, []Server{server("a", "new"), server("b", "literal"), other, server("d", "d")}},
+		{Location{"zed", "/z"}, []Server{server("a", "new"), server("A", "third")}},
+	}
+	var got []string
+	for _, r := range MakePlan(found, have, "").Rows {
+		got = append(got, strings.Join([]string{r.Name, r.Action, strings.Join(r.Differ, ","), r.Why}, "|"))
+	}
+	want := []string{
+		"a|update|KEY|has another KEY", "b|skip|KEY|has another KEY, which the configuration takes from a variable",
+		"c-cursor|add||another server has this name", "d|skip||already there, with more variables",
+		"a|skip||already there", "a|skip|KEY|another client has yet another KEY",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

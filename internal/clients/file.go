@@ -12,13 +12,19 @@ import (
 	"github.com/tooldex/tooldex/internal/settings"
 )
 
-// Write adds servers to the tooldex configuration that f is. It returns the
+// Write adds servers to the tooldex configuration that f is, and takes over the
+// variables and headers that the updates say differ. It returns the
 // path of a copy of what was there, "" where there was no file, and notes
 // beside the configuration what Undo takes back.
-func Write(f *settings.File, servers []Server) (copied string, err error) {
+func Write(f *settings.File, servers []Server, updates []Row) (copied string, err error) {
 	text, err := Append(f.Format(), f.Text, servers)
 	if err != nil {
 		return "", err
+	}
+	for _, r := range updates {
+		if text, err = r.update(f.Format(), text); err != nil {
+			return "", err
+		}
 	}
 	if copied, err = f.Keep(); err != nil {
 		return "", err
@@ -33,10 +39,27 @@ func Write(f *settings.File, servers []Server) (copied string, err error) {
 			r.Servers[s.Name] = s.digest()
 		}
 	}
+	for _, u := range updates {
+		r.Servers[u.Name] = "" // which no entry has: it cannot be taken back alone
+	}
 	if err := f.Replace(text); err != nil {
 		return "", err
 	}
 	return copied, changeRecord(f.Path, func(all []imported) []imported { return append(all, r) })
+}
+
+// update sets the variables and headers that differ.
+func (r Row) update(format settings.Format, text []byte) (_ []byte, err error) {
+	for _, key := range r.Differ {
+		for section, values := range map[string]map[string]string{"env": r.Env, "headers": r.Headers} {
+			if value, ok := values[key]; ok {
+				if text, err = settings.Set(format, text, value, "mcpServers", r.Name, section, key); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return text, nil
 }
 
 // imported is what one import wrote.

@@ -3,6 +3,7 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -13,8 +14,9 @@ import (
 
 // What a plan does with a server.
 const (
-	Add  = "add"  // take it over
-	Skip = "skip" // leave it, for the reason given
+	Add    = "add"    // take it over
+	Update = "update" // take over what has changed of its variables and headers
+	Skip   = "skip"   // leave it, for the reason given
 )
 
 // A Row is a plan's decision about one server of one file.
@@ -22,8 +24,9 @@ type Row struct {
 	Server          // under the name it shall have
 	From   Location // the file it comes from
 	Was    string   // its name there, when that differs
-	Action string   // Add or Skip
+	Action string   // Add, Update or Skip
 	Why    string   // reason of a Skip or of a new name
+	Differ []string // variables and headers that an Update changes
 }
 
 // A Plan says what to take over.
@@ -40,6 +43,11 @@ func (p Plan) Added() []Server {
 	return out
 }
 
+// Updated are the rows whose servers are there with other variables or headers.
+func (p Plan) Updated() []Row {
+	return slices.DeleteFunc(slices.Clone(p.Rows), func(r Row) bool { return r.Action != Update })
+}
+
 // Found are the servers of one file.
 type Found struct {
 	Location
@@ -50,7 +58,7 @@ type Found struct {
 // tooldex configuration already; listen is tooldex's own address, whose
 // entries are left out: a gateway that calls itself would never end.
 func MakePlan(found []Found, have []Server, listen string) Plan {
-	names := map[string]Server{}
+	names, updated := map[string]Server{}, map[string]bool{}
 	for _, s := range have {
 		names[strings.ToLower(s.Name)] = s
 	}
@@ -58,7 +66,11 @@ func MakePlan(found []Found, have []Server, listen string) Plan {
 	for _, f := range found {
 		for _, s := range f.Servers {
 			r := decide(Row{Server: s, From: f.Location}, names, listen)
-			if r.Action == Add {
+			if r.Action == Update && updated[r.Name] {
+				r.Action, r.Why = Skip, "another client has yet another "+strings.Join(r.Differ, ", ")
+			}
+			if r.Action != Skip {
+				updated[r.Name] = r.Action == Update
 				names[strings.ToLower(r.Name)] = r.Server
 			}
 			p.Rows = append(p.Rows, r)
@@ -87,8 +99,11 @@ func decide(r Row, names map[string]Server, listen string) Row {
 			return r
 		}
 	}
-	r.Action = Add
 	r.Name = cleanName(original)
+	if other, ok := names[strings.ToLower(r.Name)]; ok && r.keyChanged(other) {
+		return r
+	}
+	r.Action = Add
 	if _, taken := names[strings.ToLower(r.Name)]; taken {
 		r.Why = "another server has this name"
 		r.Name = freeName(r.Name, r.From.Client, names)
@@ -99,6 +114,35 @@ func decide(r Row, names map[string]Server, listen string) Row {
 	return r
 }
 
+// keyChanged decides about a server that differs from one that is there, of the
+// same name, in nothing but variables and headers.
+func (r *Row) keyChanged(other Server) bool {
+	bare := func(s Server) Server { s.Env, s.Headers = nil, nil; return s }
+	if !bare(r.Server).Same(bare(other)) {
+		return false
+	}
+	fromVariable := false
+	for _, m := range []struct{ mine, theirs map[string]string }{{r.Env, other.Env}, {r.Headers, other.Headers}} {
+		for _, key := range slices.Sorted(maps.Keys(m.mine)) {
+			if was, ok := m.theirs[key]; !ok || was != m.mine[key] {
+				r.Differ = append(r.Differ, key)
+				fromVariable = fromVariable || reference.MatchString(was)
+			}
+		}
+	}
+	r.Name = other.Name
+	keys := strings.Join(r.Differ, ", ")
+	switch {
+	case len(r.Differ) == 0:
+		r.Why = "already there, with more variables"
+	case fromVariable:
+		r.Why = "has another " + keys + ", which the configuration takes from a variable"
+	default:
+		r.Action, r.Why = Update, "has another "+keys
+	}
+	return true
+}
+
 // Same tells whether two servers are reached in the same way.
 func (s Server) Same(o Server) bool {
 	return s.connection() == o.connection()
@@ -106,6 +150,7 @@ func (s Server) Same(o Server) bool {
 
 func (s Server) connection() string {
 	s.Name, s.Notes, s.Timeout, s.Disabled, s.Type, s.Tags = "", nil, "", false, "", nil
+	s.Tools, s.Hidden = nil, false
 	if len(s.Env) == 0 {
 		s.Env = nil
 	}

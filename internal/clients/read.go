@@ -110,6 +110,10 @@ type entry struct {
 	Timeout   json.RawMessage   `json:"timeout"`
 	Disabled  bool              `json:"disabled"`
 	Enabled   *bool             `json:"enabled"`
+
+	DisabledTools []string `json:"disabledTools"` // Windsurf and others
+	IncludeTools  []string `json:"includeTools"`  // Gemini CLI
+	ExcludeTools  []string `json:"excludeTools"`  // Gemini CLI
 }
 
 // command is a program, or Zed's older object of program, args and env.
@@ -204,7 +208,30 @@ func (e entry) server(name, client string) Server {
 	if ms := 0.0; client == "gemini" && json.Unmarshal(e.Timeout, &ms) == nil {
 		out.Timeout = milliseconds(ms)
 	}
+	out.switchTools(e.IncludeTools, append(e.DisabledTools, e.ExcludeTools...))
 	return out
+}
+
+// switchTools takes over which tools the client shows: only some, if it names
+// any, and none that it switched off.
+func (s *Server) switchTools(only, off []string) {
+	if len(only)+len(off) == 0 {
+		return
+	}
+	s.Tools, s.Hidden = map[string]Tool{}, len(only) > 0
+	for _, name := range only {
+		name, _, _ = strings.Cut(name, "(") // Gemini CLI may name arguments, too
+		s.Tools[name] = Tool{Hidden: false}
+	}
+	for _, name := range off {
+		s.Tools[name] = Tool{Hidden: true}
+	}
+	if len(only) > 0 {
+		s.Notes = append(s.Notes, "the client shows only "+strings.Join(only, ", ")+": the others stay hidden")
+	}
+	if len(off) > 0 {
+		s.Notes = append(s.Notes, "the client has switched off "+strings.Join(off, ", ")+": hidden")
+	}
 }
 
 // kind is our spelling of a transport; one that we do not know is derived.
@@ -235,6 +262,8 @@ type codexServer struct {
 	Headers     map[string]string `toml:"http_headers"`
 	EnvHeaders  map[string]string `toml:"env_http_headers"`
 	ToolTimeout float64           `toml:"tool_timeout_sec"`
+	Only        []string          `toml:"enabled_tools"`
+	Off         []string          `toml:"disabled_tools"`
 	Enabled     *bool             `toml:"enabled"`
 }
 
@@ -259,6 +288,7 @@ func (c codexServer) server(name string) Server {
 		Name: name, Command: c.Command, Args: c.Args, Env: c.Env, Cwd: c.Cwd, URL: c.URL,
 		Timeout: milliseconds(c.ToolTimeout * 1000), Disabled: c.Enabled != nil && !*c.Enabled,
 	}
+	out.switchTools(c.Only, c.Off)
 	if c.URL == "" {
 		return out
 	}

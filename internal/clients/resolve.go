@@ -12,6 +12,9 @@ import (
 // reference is a placeholder of any client.
 var reference = regexp.MustCompile(`\$\{([^}]*)\}`)
 
+// bareReference is how Gemini CLI may write one.
+var bareReference = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+
 // expands tells which clients replace placeholders at all; in the files of
 // the others ${X} is text, which tooldex has no way to write.
 var expands = map[string]bool{"claude-code": true, "cursor": true, "vscode": true, "windsurf": true, "gemini": true, "codex": true, "": true}
@@ -24,6 +27,7 @@ var variable = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-.*)?$`)
 type resolver struct {
 	sys     System
 	folder  string   // of the project
+	bare    bool     // $VAR is a reference, too
 	notes   []string // each once
 	missing bool     // a variable has no value: the server cannot start
 }
@@ -38,7 +42,7 @@ func (s System) resolve(l Location, server Server) Server {
 	if base := filepath.Base(filepath.Dir(l.Path)); base == ".vscode" || base == ".cursor" {
 		folder = filepath.Dir(filepath.Dir(l.Path))
 	}
-	r := &resolver{sys: s, folder: folder}
+	r := &resolver{sys: s, folder: folder, bare: l.Client == "gemini"}
 	server.Command, server.Cwd, server.URL = r.text(server.Command), r.text(server.Cwd), r.text(server.URL)
 	for i := range server.Args {
 		server.Args[i] = r.text(server.Args[i])
@@ -54,6 +58,9 @@ func (s System) resolve(l Location, server Server) Server {
 }
 
 func (r *resolver) text(s string) string {
+	if r.bare {
+		s = bareReference.ReplaceAllString(s, "${$1}")
+	}
 	return reference.ReplaceAllStringFunc(s, func(ref string) string { return r.one(ref, ref[2:len(ref)-1]) })
 }
 

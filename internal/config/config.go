@@ -94,7 +94,7 @@ type Tool struct {
 	Category    string    `yaml:"category"`
 	Group       string    `yaml:"group"` // where tools are browsed by server
 	Examples    []Example `yaml:"examples"`
-	Hidden      bool      `yaml:"hidden"`
+	Hidden      *bool     `yaml:"hidden"`  // false shows a tool of a hidden server
 	Phrases     []string  `yaml:"phrases"` // searched, not shown
 }
 

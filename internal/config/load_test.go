@@ -67,7 +67,7 @@ func TestLoad(t *testing.T) {
 			},
 			Tags: []string{"local"},
 			Tools: map[string]Tool{
-				"read_file": {Phrases: []string{"open a document"}},
+				"read_file": {Hidden: new(bool), Phrases: []string{"open a document"}},
 				"Write_File": {
 					Description: "Writes ${NOT_EXPANDED}",
 					Examples:    []Example{{Description: "one", Arguments: map[string]any{"path": "a.txt", "count": 2}}},

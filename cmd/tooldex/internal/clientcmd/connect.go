@@ -1,6 +1,7 @@
 package clientcmd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -104,7 +105,7 @@ func (c commands) runConnect(cmd *cobra.Command, client string, f *connectFlags)
 	if err != nil {
 		return cli.Hint(err, "nothing was changed")
 	}
-	missing := notTakenOver(changes, t)
+	missing := c.notTakenOver(changes, t)
 	if err := c.showChanges(changes, self, f.yes && (len(missing) == 0 || f.drop)); err != nil {
 		return err
 	}
@@ -136,13 +137,18 @@ func (c commands) unwritten() {
 }
 
 // notTakenOver are the servers that would be lost.
-func notTakenOver(changes []*clients.Rewrite, t *target) []string {
-	var out []string
+func (c commands) notTakenOver(changes []*clients.Rewrite, t *target) []string {
+	var found []clients.Found
 	for _, r := range changes {
-		for _, s := range r.Removed {
-			if !slices.ContainsFunc(t.have, s.Same) && !slices.Contains(out, s.Name) {
-				out = append(out, s.Name)
-			}
+		found = append(found, clients.Found{Location: r.Location, Servers: r.Removed})
+	}
+	var out []string
+	for _, row := range clients.MakePlan(found, t.have, t.listen).Rows {
+		if row.Action == clients.Add {
+			out = append(out, cmp.Or(row.Was, row.Name))
+		}
+		if row.Action == clients.Update {
+			c.Note("warning: %s %s than the tooldex configuration; \"tooldex import --write --update\" takes it over", row.Name, row.Why)
 		}
 	}
 	return out

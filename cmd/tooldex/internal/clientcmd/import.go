@@ -30,7 +30,11 @@ No secret is shown: values of variables and headers are left out, and what
 looks like a key is hidden. Entries that are tooldex itself are left out; a
 name that is taken gets the client's name added. A server whose variables are
 not set is taken over as disabled. --undo takes the last import back: the file
-becomes what it was, or, if it has changed since, loses what was taken over.`
+becomes what it was, or, if it has changed since, loses what was taken over.
+
+Tools that a client has switched off, or does not list among those it shows, are
+taken over as hidden. A server that is there with another key is shown as an
+update, which --write --update takes over.`
 
 const importExample = `  tooldex import
   tooldex import --client cursor --client vscode --write
@@ -44,6 +48,7 @@ type importFlags struct {
 	from    []string
 	project bool
 	write   bool
+	update  bool
 	undo    bool
 }
 
@@ -55,10 +60,11 @@ func (c commands) importCommand() *cobra.Command {
 	fs.StringSliceVar(&f.from, "from", nil, "read this `file` instead; can be repeated")
 	fs.BoolVar(&f.project, "project", false, "also read the files that a project keeps in the working folder")
 	fs.BoolVar(&f.write, "write", false, "write them into the tooldex configuration")
+	fs.BoolVar(&f.update, "update", false, "with --write: take over changed variables and headers of servers that are there")
 	fs.BoolVar(&f.undo, "undo", false, "take the last import back")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.undo {
-			if f.write || f.project || len(f.clients)+len(f.from) > 0 {
+			if f.write || f.update || f.project || len(f.clients)+len(f.from) > 0 {
 				return cli.Usagef(cmd, "--undo goes with no other flag")
 			}
 			return c.undoImport(cmd)
@@ -90,12 +96,16 @@ func (c commands) runImport(cmd *cobra.Command, f *importFlags) error {
 	plan := clients.MakePlan(found, t.have, t.listen)
 	backup := ""
 	added := plan.Added()
-	if f.write && len(added) > 0 {
-		if backup, err = clients.Write(t.file, added); err != nil {
+	var updates []clients.Row
+	if f.update {
+		updates = plan.Updated()
+	}
+	if f.write && len(added)+len(updates) > 0 {
+		if backup, err = clients.Write(t.file, added, updates); err != nil {
 			return cli.Hint(fmt.Errorf("write %s: %w", t.path, err), "choose another file with --config")
 		}
 	}
-	if err := c.showPlan(plan, t, f.write, backup); err != nil {
+	if err := c.showPlan(plan, t, f, backup); err != nil {
 		return err
 	}
 	if f.write && len(added) > 0 {
@@ -197,9 +207,11 @@ type importRow struct {
 	Notes    []string `json:"notes,omitempty"`
 }
 
-func (c commands) showPlan(plan clients.Plan, t *target, written bool, backup string) error {
+func (c commands) showPlan(plan clients.Plan, t *target, f *importFlags, backup string) error {
 	added := len(plan.Added())
-	written = written && added > 0
+	updates := len(plan.Updated())
+	updated := f.write && f.update && updates > 0
+	written := f.write && added > 0 || updated
 	if c.JSON {
 		rows := []importRow{}
 		for _, r := range plan.Rows {
@@ -226,16 +238,24 @@ func (c commands) showPlan(plan clients.Plan, t *target, written bool, backup st
 	}
 	c.Say("")
 	switch {
-	case added == 0:
+	case added == 0 && !updated:
 		c.Hang("", fmt.Sprintf("Nothing to take over: %s has all of them.", t.path))
 	case !written:
 		c.Hang("", fmt.Sprintf("%s to take over. \"tooldex import --write\" writes them into %s.", term.Plural(added, "server"), t.path))
 	default:
-		c.Hang("", fmt.Sprintf("%s written to %s. \"tooldex reindex\" lists their tools.", term.Plural(added, "server"), t.path))
+		if added > 0 {
+			c.Hang("", fmt.Sprintf("%s written to %s. \"tooldex reindex\" lists their tools.", term.Plural(added, "server"), t.path))
+		}
+		if updated {
+			c.Hang("", fmt.Sprintf("%s updated in %s.", term.Plural(updates, "server"), t.path))
+		}
 		if backup != "" {
 			c.Say("What was there is kept in %s.", backup)
 		}
 		c.sayConnect(plan)
+	}
+	if updates > 0 && !updated {
+		c.Hang("", fmt.Sprintf("%s with changed variables or headers: \"tooldex import --write --update\" takes them over.", term.Plural(updates, "server")))
 	}
 	return nil
 }
@@ -274,6 +294,8 @@ func decision(r clients.Row) string {
 	switch {
 	case r.Action == clients.Skip:
 		return "no: " + r.Why
+	case r.Action == clients.Update:
+		return "update: " + r.Why
 	case r.Disabled && r.Was != "":
 		return "disabled, was " + r.Was
 	case r.Disabled:
