@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/arguments"
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
 	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/index"
 )
 
 func open(t *testing.T, o gateway.Options) *gateway.Gateway {
@@ -83,5 +85,27 @@ func TestExecuted(t *testing.T) {
 	x, err := g.Execute(t.Context(), gatewaytest.View, gateway.ExecuteRequest{Name: "files/search", Arguments: json.RawMessage(`{}`)})
 	if err != nil || len(x.Result.Content) != 1 || x.Result.Content[0].Text() != "done" || told != "files" {
 		t.Errorf("got %+v, %v, told of %q", x, err, told)
+	}
+}
+
+// An emptied catalog has lost the tools that it still finds, as when another
+// process stored a shorter list.
+type emptied struct{ *index.Index }
+
+func (emptied) Raw(id string) (json.RawMessage, error) {
+	return nil, fmt.Errorf("read tool %s: %w", id, index.ErrGone)
+}
+
+func TestExecuteOfToolThatIsGone(t *testing.T) {
+	ix := gatewaytest.Open(t)
+	gatewaytest.Fill(t, gateway.New(ix, gatewaytest.Done, gateway.Options{}))
+	g := gateway.New(emptied{ix}, gatewaytest.Done, gateway.Options{})
+	_, err := g.Execute(t.Context(), gatewaytest.View, gateway.ExecuteRequest{Name: "files/search", Arguments: json.RawMessage(`{}`)})
+	var e *gateway.Error
+	if !errors.As(err, &e) || !errors.Is(err, gateway.ErrUnknownTool) || e.Error() != "files/search: server files no longer has this tool: it is gone from the catalog" {
+		t.Fatalf("got %v", err)
+	}
+	if next := e.Next.In(gateway.Vocabulary{Search: "[find]"}); next != "it did not run; [find] finds what there is now" {
+		t.Errorf("advice %q", next)
 	}
 }

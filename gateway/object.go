@@ -3,12 +3,14 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/tooldex/tooldex/gateway/arguments"
+	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/index/tool"
 )
@@ -92,6 +94,13 @@ func (c *objectCache) shrink() {
 // changed tool is never taken for the cached one.
 func (g *Gateway) object(hit index.Hit) (*toolObject, error) {
 	raw, err := g.ix.Raw(hit.ID)
+	if errors.Is(err, index.ErrGone) {
+		return nil, &Error{
+			Tool: words.ToolName(hit.Tool.Server, hit.Tool.Name), Err: fmt.Errorf("%w: %w", ErrUnknownTool, err),
+			Problem: fmt.Sprintf("server %s no longer has this tool: it is gone from the catalog", hit.Tool.Server),
+			Next:    func(v Vocabulary) string { return "it did not run; " + v.Search + " finds what there is now" },
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read tool %s: %w", hit.Tool.QualifiedName(), err)
 	}

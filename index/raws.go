@@ -115,7 +115,7 @@ func (r *raws) find(server, id string) (json.RawMessage, store.Key) {
 func (ix *Index) Raw(id string) (json.RawMessage, error) {
 	server, ok := ix.snapshot().ServerOf(id)
 	if !ok {
-		return nil, fmt.Errorf("read tool %s: not in the catalog", id)
+		return nil, fmt.Errorf("read tool %s: %w", id, ErrGone)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), rawWait)
 	defer cancel()
@@ -144,7 +144,7 @@ func (ix *Index) Object(ctx context.Context, t *tool.Tool, id string) ([]byte, e
 // next list is stored whole.
 func (ix *Index) readRaw(ctx context.Context, server string, key store.Key, id string) (json.RawMessage, error) {
 	if ix.folder.Store == nil {
-		return nil, fmt.Errorf("read tool %s: not in the catalog", id)
+		return nil, fmt.Errorf("read tool %s: %w", id, ErrGone)
 	}
 	raw, err := ix.folder.Store.Raw(ctx, key, store.ParseID(id))
 	if err == nil && raw != nil {
@@ -154,7 +154,7 @@ func (ix *Index) readRaw(ctx context.Context, server string, key store.Key, id s
 		ix.distrust(server)
 	}
 	if err == nil {
-		err = fmt.Errorf("it is not in %s any more", ix.folder.Store.Path())
+		err = fmt.Errorf("%w: another process has changed %s", ErrGone, ix.folder.Store.Path())
 	}
 	return nil, fmt.Errorf("read tool %s of server %q: %w; it comes back when the server is listed again", id, server, err)
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/snapshot"
@@ -115,6 +116,8 @@ type Audit = spaces.Audit
 type Beam = spaces.Beam
 
 var (
+	// ErrGone reports a tool that the catalog had and has no more.
+	ErrGone = errors.New("not in the catalog any more")
 	// ErrNoVectors reports a semantic search while no embedder can answer.
 	ErrNoVectors = snapshot.ErrNoVectors
 	// ErrUnknownWords reports a semantic search for a text of which the
