@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"cmd/tooldex/internal/term":       {},
 	"cmd/tooldex/internal/cli":        {"cmd/tooldex/internal/term", "index", "embed", "gateway", "eval/metric", "internal"},
 	"cmd/tooldex/internal/searchcmd":  {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/term", "index", "embed", "gateway", "internal"},
+	"cmd/tooldex/internal/phrasecmd":  {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/term", "index", "embed", "internal/app"},
 	"cmd/tooldex/internal/servercmd":  {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/term", "index", "embed", "gateway", "internal"},
 	"cmd/tooldex/internal/clientcmd":  {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/term", "internal"},
 	"cmd/tooldex/internal/evalcmd":    {"cmd/tooldex/internal/cli", "cmd/tooldex/internal/term", "index", "eval", "internal/app"},

@@ -12,6 +12,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/clientcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/evalcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/gatewaycmd"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/phrasecmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/searchcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/servercmd"
 )
@@ -51,7 +52,7 @@ func newRoot(c *cli.CLI) *cobra.Command {
 	root.SetUsageTemplate(strings.NewReplacer(
 		".LocalFlags.FlagUsages", "wrapped .LocalFlags", ".InheritedFlags.FlagUsages", "wrapped .InheritedFlags",
 	).Replace(root.UsageTemplate()))
-	cli.Group(root, slices.Concat(gatewaycmd.Commands(c), searchcmd.Commands(c), servercmd.Commands(c), clientcmd.Commands(c),
+	cli.Group(root, slices.Concat(gatewaycmd.Commands(c), searchcmd.Commands(c), servercmd.Commands(c), phrasecmd.Commands(c), clientcmd.Commands(c),
 		evalcmd.Commands(c), []*cobra.Command{versionCommand(c)})...)
 	cli.WrapArgs(root)
 	c.CompleteFlags(root)

@@ -76,14 +76,22 @@ const (
 	TSV   Format = "tsv"
 )
 
+// A Problem is what is wrong with one line of a file.
+type Problem struct {
+	File string
+	Line int // from 1
+	What string
+}
+
+func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.What) }
+
 // maxLine bounds a line of a file.
 const maxLine = 1 << 20
 
 // Read reads a file, in JSONL where its first line begins with "{", else in
 // TSV. Every phrase of the records is clean and has a source that is stored,
-// Import without one. Everything that is wrong is in problems, "file:line:
-// what", and such lines are not among the records.
-func Read(r io.Reader, file string) (records []Record, problems []string, err error) {
+// Import without one. Lines with problems are not among the records.
+func Read(r io.Reader, file string) (records []Record, problems []Problem, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	format := Format("")
@@ -105,7 +113,7 @@ func Read(r io.Reader, file string) (records []Record, problems []string, err er
 			err = rec.check()
 		}
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s:%d: %v", file, n, err))
+			problems = append(problems, Problem{file, n, err.Error()})
 			continue
 		}
 		rec.Line = n

@@ -81,9 +81,13 @@ func TestReadProblems(t *testing.T) {
 		`{"tool":"a","phrases":[{"txet":"x"}]}`,
 		`{"tool":"a","phrases":[]}`,
 	}, "\n")
-	records, problems, err := Read(strings.NewReader(text), "my.jsonl")
+	records, found, err := Read(strings.NewReader(text), "my.jsonl")
 	if len(records) != 2 || err != nil {
 		t.Errorf("%d records, %v", len(records), err)
+	}
+	var problems []string
+	for _, p := range found {
+		problems = append(problems, p.String())
 	}
 	for i, want := range []string{"list of texts", "no line of JSON", "names no tool", "longer than 120", "control", "not imported", `unknown source "heard"`, `unknown kind "odd"`, "txet"} {
 		if i >= len(problems) || !strings.Contains(problems[i], want) || !strings.HasPrefix(problems[i], "my.jsonl:"+string("23456789"[min(i, 7)])) && i < 8 {
@@ -91,8 +95,8 @@ func TestReadProblems(t *testing.T) {
 			break
 		}
 	}
-	_, problems, _ = Read(strings.NewReader("a\n"+"a\tb\tcan\timport\tyesterday\na\tb\t\t\t\tmany\na\tb\t\t\t\t\t\t\t\t9\n"), "my.tsv")
-	if len(problems) != 4 || !strings.Contains(problems[0], "my.tsv:1: want 2 to 8 columns") {
-		t.Errorf("%q", problems)
+	_, found, _ = Read(strings.NewReader("a\n"+"a\tb\tcan\timport\tyesterday\na\tb\t\t\t\tmany\na\tb\t\t\t\t\t\t\t\t9\n"), "my.tsv")
+	if len(found) != 4 || !strings.Contains(found[0].String(), "my.tsv:1: want 2 to 8 columns") {
+		t.Errorf("%q", found)
 	}
 }

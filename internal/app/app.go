@@ -53,6 +53,7 @@ type Options struct {
 	Version string       // of this program
 	Logger  *slog.Logger // nil discards
 	Online  bool         // with the servers; they run during Run
+	Writing bool         // the catalog takes changes, without any server
 	Serving bool         // for long: the index logs, lost tools are listed again, the collector is tuned
 	Servers []string     // only these servers; nil means all
 
@@ -133,7 +134,7 @@ func (e *Engine) open(o Options) error {
 	}
 	options := index.Options{
 		Embedder: emb, Fallback: fallback, Sources: sources(e.Config), Params: params, Pack: packs,
-		HNSWThreshold: hnswThreshold(e.Config.Index.HNSWThreshold), Offline: !o.Online,
+		HNSWThreshold: hnswThreshold(e.Config.Index.HNSWThreshold), Offline: !o.Online && !o.Writing,
 		WordsOnly: WordsOnly(e.Config),
 	}
 	if o.Serving { // a short command tells what is in the index's Status

@@ -31,6 +31,8 @@ var (
 		"embedder":  {embed.Builtin, embed.Ollama, embed.OpenAI, embed.None},
 		"transport": {"http", "sse"},
 		"surface":   serve.Surfaces(),
+		"source":    {"config", "pack", "model", "import", "use"},
+		"format":    {"jsonl", "tsv"},
 		"metric":    metric.Names([]int{1, 5, 10}),
 	}
 )

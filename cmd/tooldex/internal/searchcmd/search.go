@@ -211,6 +211,7 @@ func (x Explained) Show(t *term.Terminal, indent string) {
 	} else if x.HasVector && x.Lambda == 0 {
 		t.Hang(indent, fmt.Sprintf("meaning %.4f", x.Cosine))
 	}
+	x.showPhrases(t, indent)
 	if x.ExactName {
 		t.Hang(indent, "raised: the query names the tool")
 	}
@@ -220,6 +221,29 @@ func (x Explained) Show(t *term.Terminal, indent string) {
 	t.Hang(indent, fmt.Sprintf("words %.4f = %.3f of at most %.3f", x.Keyword, x.BM25F, x.Upper))
 	for _, term := range x.Terms {
 		t.Hang(indent+fmt.Sprintf("  %-16s %6.3f  idf %.2f  ", term.Text, term.Contribution, term.IDF), occurrences(term.Fields))
+	}
+}
+
+// fewPhrases is how many phrases of a tool an account shows.
+const fewPhrases = 3
+
+// showPhrases writes those that are nearest to the query.
+func (x Explained) showPhrases(t *term.Terminal, indent string) {
+	for i, p := range x.Phrases {
+		if i == fewPhrases || p.Cosine <= 0 && len(p.Terms) == 0 {
+			return
+		}
+		about := fmt.Sprintf("%q (%s", p.Text, p.Source)
+		if p.Stale {
+			about += ", of an older text"
+		}
+		if about += ")"; p.Cosine > 0 {
+			about += fmt.Sprintf(", meaning %.2f", p.Cosine)
+		}
+		if len(p.Terms) > 0 {
+			about += ", words " + strings.Join(p.Terms, " ")
+		}
+		t.Hang(indent+"phrase ", about)
 	}
 }
 

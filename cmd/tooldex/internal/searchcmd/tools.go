@@ -164,7 +164,13 @@ func (c commands) toolsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.Answer(meta.Described(d, true, true), func() { c.showTool(&d, &original) })
+			phrases, _ := e.Index.Phrases().Of(d.ID)
+			if c.JSON {
+				return c.SayRaw(withPhrases(meta.Described(d, true, true), phrases.Phrases))
+			}
+			c.showTool(&d, &original)
+			c.showPhrases(phrases)
+			return nil
 		})
 	}
 	return cmd

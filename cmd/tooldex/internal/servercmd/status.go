@@ -85,6 +85,9 @@ func (c commands) showStatus(r *app.Status) {
 
 func modelLine(m *index.ModelStatus) string {
 	s := fmt.Sprintf("%s, %s, %d of %d vectors", m.Model, m.Role, m.Vectors, m.Wanted)
+	if m.PhraseVectors < m.Phrases {
+		s += fmt.Sprintf(", %d of %d phrases in them", m.PhraseVectors, m.Phrases)
+	}
 	if m.Graph != "" {
 		s += ", " + m.Graph
 	}
