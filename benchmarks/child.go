@@ -155,6 +155,11 @@ func resident() (int64, error) {
 		metrics.Read(s)
 		return int64(s[0].Value.Uint64() - s[1].Value.Uint64()), nil
 	}
+	return residentOf(status)
+}
+
+// residentOf reads what Linux says of a process.
+func residentOf(status []byte) (int64, error) {
 	_, rest, _ := bytes.Cut(status, []byte("VmRSS:"))
 	var kb int64
 	if _, err := fmt.Sscanf(string(rest), "%d kB", &kb); err != nil {

@@ -7,6 +7,7 @@
 //	go run ./benchmarks             1k, 10k and 100k tools; minutes
 //	go run ./benchmarks --quick     1k and 10k, under a minute
 //	go run ./benchmarks --load      only 32 clients at once
+//	go run ./benchmarks --starts    only the first call to one of 24 servers
 //	go run ./benchmarks --json      a list of rows instead of the table
 //
 // A row's recall is the share of the exact best ten that were found, equal
@@ -46,6 +47,7 @@ func main() {
 type options struct {
 	quick, json bool
 	load        bool // only many clients at once
+	starts      bool // only starts of servers
 	sizes       sizes
 	seed        uint64
 	queries     int
@@ -80,6 +82,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.BoolVar(&o.quick, "quick", false, "1k and 10k tools, fewer queries and rivals")
 	f.BoolVar(&o.json, "json", false, "print rows as JSON")
 	f.BoolVar(&o.load, "load", false, "only many clients at once")
+	f.BoolVar(&o.starts, "starts", false, "only the first call to one of many servers")
 	f.Var(&o.sizes, "sizes", "numbers of tools, such as 1000,10000")
 	f.Uint64Var(&o.seed, "seed", 1, "what the catalogs are made from")
 	f.IntVar(&o.queries, "queries", 0, "queries of each kind (default 1000, 200 with --quick)")
@@ -133,6 +136,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func (b *bench) all(ctx context.Context) error {
 	if b.o.load {
 		return b.loadAlone(ctx)
+	}
+	if b.o.starts {
+		return starts(ctx, b)
 	}
 	for _, n := range b.o.sizes {
 		if err := b.catalog(ctx, n); err != nil {
