@@ -204,7 +204,7 @@ func (g *Gateway) callFailed(ctx context.Context, x *prepared, res upstream.Resu
 		}
 	default:
 		g.finished(x, false, took, err)
-		e.Problem = fmt.Sprintf("server %s: %v", x.hit.Tool.Server, causeOf(err))
+		e.Problem = fmt.Sprintf("server %s: %s", x.hit.Tool.Server, causeOf(err))
 		e.Next = failureAdvice(x.hit.Tool.Server, res, err)
 		if errors.Is(err, upstream.ErrNotConnected) && !res.Sent {
 			e.Err = fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -214,12 +214,12 @@ func (g *Gateway) callFailed(ctx context.Context, x *prepared, res upstream.Resu
 }
 
 // causeOf is err without the server's and tool's names, which the message has.
-func causeOf(err error) error {
+func causeOf(err error) string {
 	var call *upstream.CallError
 	if errors.As(err, &call) {
-		return call.Err
+		return call.Cause()
 	}
-	return err
+	return err.Error()
 }
 
 // failureAdvice says what to do about a call without a result.

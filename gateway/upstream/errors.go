@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -37,6 +38,30 @@ type CallError struct {
 	Sent         bool // false: the call cannot have run
 	Refused      bool // Err is what the server answered
 	Err          error
+
+	// Code and Data are those of the JSON-RPC error that a server answered:
+	// some say in them what to do, as an address to open.
+	Code int64
+	Data json.RawMessage // nil for none
+}
+
+// longestData bounds what Cause repeats of Data, in bytes.
+const longestData = 2000
+
+// Cause is what went wrong, without the names of the server and the tool, with
+// the code and data that the server gave.
+func (e *CallError) Cause() string {
+	text := e.Err.Error()
+	switch data := string(e.Data); {
+	case e.Code == 0:
+	case len(data) > longestData:
+		text = fmt.Sprintf("%s (JSON-RPC error %d, with %d bytes of data)", text, e.Code, len(data))
+	case data != "" && data != "null":
+		text = fmt.Sprintf("%s (JSON-RPC error %d, data %s)", text, e.Code, data)
+	default:
+		text = fmt.Sprintf("%s (JSON-RPC error %d)", text, e.Code)
+	}
+	return text
 }
 
 // Error names the server and the tool, and says when the call may have run.

@@ -308,6 +308,10 @@ func TestServerErrors(t *testing.T) {
 		if !errors.As(err, &e) || e.Code != -32602 || string(e.Data) != `{"big":12345678901234567890}` {
 			t.Errorf("got %#v, want the server's error", err)
 		}
+		var call *upstream.CallError
+		if want := `no such thing (JSON-RPC error -32602, data {"big":12345678901234567890})`; !errors.As(err, &call) || !call.Refused || call.Cause() != want {
+			t.Errorf("got cause %v, want %s", call.Cause(), want)
+		}
 		_, err = s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "string"})
 		wantError(t, err, "call raw/string: the answer has no result object")
 		mustCall(t, s, "raw", "exact")

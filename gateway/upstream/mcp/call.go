@@ -40,9 +40,11 @@ func (s *server) callWithin(ctx context.Context, r upstream.Request) (upstream.R
 // call runs one tools/call with the retries that r allows.
 func (s *server) call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
 	fail := func(res upstream.Result, err error) (upstream.Result, error) {
-		return res, &upstream.CallError{
-			Server: r.Server, Tool: r.Tool, Sent: res.Sent, Refused: errors.As(err, new(*jsonrpc.Error)), Err: s.mask.Error(err),
+		failed := &upstream.CallError{Server: r.Server, Tool: r.Tool, Sent: res.Sent, Err: s.mask.Error(err)}
+		if answer := new(jsonrpc.Error); errors.As(err, &answer) {
+			failed.Refused, failed.Code, failed.Data = true, answer.Code, answer.Data
 		}
+		return res, failed
 	}
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -231,13 +233,13 @@ func (c *conn) params(r upstream.Request, token string) (*mcp.CallToolParams, er
 	}
 	if r.RequestState != nil {
 		if err := json.Unmarshal(r.RequestState, &p.RequestState); err != nil {
-			return nil, fmt.Errorf("requestState: not a string: %w", err)
+			return nil, fmt.Errorf("requestState: not a string: %w", wire.Plain(err))
 		}
 	}
 	if r.InputResponses != nil {
 		var answers map[string]json.RawMessage
 		if err := json.Unmarshal(r.InputResponses, &answers); err != nil {
-			return nil, fmt.Errorf("inputResponses: not an object: %w", err)
+			return nil, fmt.Errorf("inputResponses: not an object: %w", wire.Plain(err))
 		}
 		p.InputResponses = mcp.InputResponseMap{}
 		for id, raw := range answers {

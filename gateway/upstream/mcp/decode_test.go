@@ -98,6 +98,7 @@ func TestEventStream(t *testing.T) {
 		{"ids and times", "id: 7\r\nretry: 100\r\nfoo: bar\r\n: note\r\ndata:\r\n\r\n", "id: 7\nretry: 100\n\n", nil},
 		{"other events", "event: ping\ndata: 1\n\n", "event: ping\ndata: 1\n\n", nil},
 		{"legacy", "event: ping\ndata: 1\n\nid: 1\n\nevent: endpoint\ndata: /m\n\n: note\n\n", "event: endpoint\ndata: /m\n\n", func(s *eventStream) { s.bare = true }},
+		{"carriage returns", "\xef\xbb\xbfid: 7\rretry: 100\r\rid: 8\r\n\r\n", "id: 7\nretry: 100\n\nid: 8\n\n", nil},
 		{"garbage", "data: hello\n\ndata: [1,2]\n\n", "", nil},
 		{"listen", "id: 1\n" + events(`{"jsonrpc":"2.0","id":5,"result":{}}`) + events(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\n", func(s *eventStream) { s.drop = true }},
 	} {

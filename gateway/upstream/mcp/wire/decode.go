@@ -40,13 +40,13 @@ func decodeMessage(data []byte) (jsonrpc.Message, error) {
 			id, err = jsonrpc.MakeID(value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: id: %w", errNoMessage, err)
+			return nil, fmt.Errorf("%w: id: %w", errNoMessage, Plain(err))
 		}
 	}
 	if raw := m["method"]; raw != nil {
 		r := &jsonrpc.Request{ID: id, Params: bytes.Clone(m["params"])}
 		if err := json.Unmarshal(raw, &r.Method); err != nil {
-			return nil, fmt.Errorf("%w: method: %w", errNoMessage, err)
+			return nil, fmt.Errorf("%w: method: %w", errNoMessage, Plain(err))
 		}
 		return r, nil
 	}
@@ -58,11 +58,24 @@ func decodeMessage(data []byte) (jsonrpc.Message, error) {
 	var failure *jsonrpc.Error
 	if raw := m["error"]; raw != nil {
 		if err := json.Unmarshal(raw, &failure); err != nil {
-			return nil, fmt.Errorf("%w: error: %w", errNoMessage, err)
+			return nil, fmt.Errorf("%w: error: %w", errNoMessage, Plain(err))
 		}
 	}
 	if failure != nil {
 		r.Error = failure
 	}
 	return r, nil
+}
+
+// Plain words an error of the JSON decoder for people, who know nothing of our
+// types.
+func Plain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	if wrong.Field != "" {
+		return fmt.Errorf("%s: a JSON %s does not belong there", wrong.Field, wrong.Value)
+	}
+	return fmt.Errorf("a JSON %s does not belong there", wrong.Value)
 }
