@@ -24,6 +24,7 @@ const module = "github.com/tooldex/tooldex"
 var arrows = map[string][]string{
 	"index":               {"index"},
 	"index/tool":          {},
+	"index/catalog":       {"index/bm25", "index/derived", "index/folder", "index/phrase", "index/snapshot", "index/store", "index/tool", "index/usage"},
 	"index/check":         {"index/derived", "index/hnsw", "index/store"},
 	"index/spaces":        {"index/derived", "index/folder", "index/hnsw", "index/snapshot", "index/store", "index/tool", "index/vector"},
 	"index/derived":       {"index/atomicfile", "index/bm25", "index/flat", "index/snapshot", "index/store", "index/tool", "index/vector"},

@@ -78,10 +78,11 @@ func makeBenchIndex(b *testing.B, n int) *Index {
 	}
 	gen := newSynthetic()
 	var docs []*snapshot.Document
+	var lexicon bm25.Lexicon
 	for i := range n {
-		docs = append(docs, snapshot.NewDocument(gen.tool(i), [16]byte{}, &ix.lexicon))
+		docs = append(docs, snapshot.NewDocument(gen.tool(i), [16]byte{}, &lexicon))
 	}
-	s := snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: ix.lexicon.View(), Params: DefaultParams()})
+	s := snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: lexicon.View(), Params: DefaultParams()})
 	rows := vector.NewCodes(n, benchDims)
 	var query []float32
 	servers := map[string]uint64{}
@@ -161,13 +162,16 @@ func BenchmarkSimilar(b *testing.B) {
 func BenchmarkSnapshot(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprint("tools=", n), func(b *testing.B) {
-			ix := benchIndex(b, n)
-			s := ix.snapshot()
-			shuffled := slices.Clone(s.Docs())
+			gen := newSynthetic()
+			var lexicon bm25.Lexicon
+			shuffled := make([]*snapshot.Document, n)
+			for i := range shuffled {
+				shuffled[i] = snapshot.NewDocument(gen.tool(i), [16]byte{}, &lexicon)
+			}
 			rand.New(rand.NewPCG(3, 4)).Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 			for b.Loop() {
 				docs := slices.Clone(shuffled)
-				snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: ix.lexicon.View(), Params: DefaultParams()})
+				snapshot.New(snapshot.Corpus{Docs: docs, Lexicon: lexicon.View(), Params: DefaultParams()})
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"sync"
+	"time"
 
 	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/spaces"
@@ -15,6 +16,11 @@ type builder struct {
 	stop  chan struct{}
 	done  chan struct{}
 
+	// What every snapshot is made with.
+	threshold    int
+	queryTimeout time.Duration
+	wordsOnly    string
+
 	mu      sync.Mutex       // guards the fields below
 	next    *snapshot.Corpus // a state of the catalog that is not shown yet
 	params  Params
@@ -23,8 +29,15 @@ type builder struct {
 	ended   bool
 }
 
-func newBuilder(p Params) *builder {
-	return &builder{asked: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), params: p}
+func newBuilder(o *Options) *builder {
+	b := &builder{
+		asked: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		threshold: o.HNSWThreshold, queryTimeout: o.QueryTimeout, wordsOnly: o.WordsOnly, params: DefaultParams(),
+	}
+	if o.Params != nil {
+		b.params = *o.Params
+	}
+	return b
 }
 
 // show has a state of the catalog searched; shown is closed when it is.
@@ -72,7 +85,7 @@ func (b *builder) run(es *spaces.Spaces) {
 		b.mu.Unlock()
 		switch {
 		case next != nil:
-			next.Params = params
+			next.Params, next.Threshold, next.QueryTimeout, next.WordsOnly = params, b.threshold, b.queryTimeout, b.wordsOnly
 			es.Show(snapshot.New(*next))
 		case changed:
 			es.SetParams(params)

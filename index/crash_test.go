@@ -79,7 +79,7 @@ func crashChild() int {
 		id := Tool{Server: server, Name: "tool_0"}.ID()
 		fmt.Println("count", id)
 		ix.Record(id, true, time.Millisecond)
-		if err := ix.flush(ctx); err == nil && ix.meter.Pending() == 0 {
+		if err := ix.catalog.Flush(ctx); err == nil && ix.meter.Pending() == 0 {
 			fmt.Println("counted", id)
 		}
 		if version%5 == 0 {

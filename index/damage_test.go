@@ -97,10 +97,10 @@ func TestDamagedValues(t *testing.T) {
 			replace(t, ix, "s", three...)
 			wait(t, ix)
 			ix.Record(firstHit(ix).ID, true, time.Second)
-			if err := ix.flush(t.Context()); err != nil {
+			if err := ix.catalog.Flush(t.Context()); err != nil {
 				t.Error(err)
 			}
-			ix.maintain(t.Context())
+			ix.keeper.maintain(t.Context())
 			closeIndex(t, ix)
 			checkMended(t, dir, o, tt.bucket == "metrics")
 		})

@@ -114,9 +114,8 @@ func TestDerivedFile(t *testing.T) {
 		}
 		ix := openDir(t, dir, o)
 		// Before anything that takes long: the index writes the file by itself.
-		ix.mu.Lock()
-		documents, vectors := ix.unsaved, ix.embeddings.Unsaved()
-		ix.mu.Unlock()
+		_, documents := ix.catalog.Unsaved()
+		vectors := ix.spaces.Unsaved()
 		viewOf(t, ix).check(t, name, want)
 		if used := documents == 0 && vectors == 0; used != tt.used {
 			t.Errorf("%s: %d documents, %d vectors are not in the file", name, documents, vectors)
@@ -169,8 +168,8 @@ func TestDerivedIsBehind(t *testing.T) {
 
 	ix = openDir(t, dir, o)
 	viewOf(t, ix).check(t, "behind", want)
-	if ix.unsaved != 1 || ix.embeddings.Unsaved() != 1 {
-		t.Errorf("%d documents, %d vectors were not in the file, want 1 of each", ix.unsaved, ix.embeddings.Unsaved())
+	if _, n := ix.catalog.Unsaved(); n != 1 || ix.spaces.Unsaved() != 1 {
+		t.Errorf("%d documents, %d vectors were not in the file, want 1 of each", n, ix.spaces.Unsaved())
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tooldex/tooldex/index/check"
-	"github.com/tooldex/tooldex/index/snapshot"
 )
 
 func TestMain(m *testing.M) {
@@ -101,60 +100,6 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-func TestUnchangedToolsAreNotAnalysedAgain(t *testing.T) {
-	dir := t.TempDir()
-	ix := openDir(t, dir, Options{})
-	list := []json.RawMessage{rawTool("a", "first"), rawTool("b", "second"), rawTool("c", "third")}
-	replace(t, ix, "s", list...)
-	documents := func() map[*snapshot.Document]bool {
-		docs := map[*snapshot.Document]bool{}
-		for _, d := range ix.snapshot().Docs() {
-			docs[d] = true
-		}
-		return docs
-	}
-	before := documents()
-	replace(t, ix, "s", list[0], rawTool("b", "changed"), list[2])
-	kept := 0
-	for d := range documents() {
-		if before[d] {
-			kept++
-		}
-	}
-	if kept != 2 {
-		t.Errorf("%d documents were kept, want the 2 that did not change", kept)
-	}
-	if n := adoptAgain(t, openDir(t, dir, Options{})); n != 3 {
-		t.Errorf("%d documents were kept on loading again, want 3", n)
-	}
-}
-
-// adoptAgain loads what is stored over what is in memory, and counts.
-func adoptAgain(t *testing.T, ix *Index) int {
-	before := map[*snapshot.Document]bool{}
-	for _, d := range ix.snapshot().Docs() {
-		before[d] = true
-	}
-	loaded, _, err := ix.folder.Store.Load(t.Context(), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ix.change(func() bool {
-		for _, sv := range loaded {
-			ix.adopt(sv)
-		}
-		return true
-	})
-	kept := 0
-	for _, d := range ix.snapshot().Docs() {
-		if !before[d] {
-			t.Errorf("%s was decoded again", d.Qualified)
-		}
-		kept++
-	}
-	return kept
-}
-
 func TestFirstSeenSurvives(t *testing.T) {
 	dir := t.TempDir()
 	ix := openDir(t, dir, Options{})
@@ -182,16 +127,16 @@ func TestMetricsSurviveAndAddUp(t *testing.T) {
 	one, two := openDir(t, dir, Options{}), openDir(t, dir, Options{})
 	replace(t, one, "s", rawTool("a", "first"))
 	id := firstHit(one).ID
-	two.poll(t.Context())
+	two.catalog.Poll(t.Context())
 	one.Record(id, true, time.Second)
 	two.Record(id, false, time.Second)
 	if m := one.Metrics(id); m.Total != 1 || m.Failed != 0 {
 		t.Errorf("before anything is written: %+v", m)
 	}
-	if err := errors.Join(one.flush(t.Context()), two.flush(t.Context())); err != nil {
+	if err := errors.Join(one.catalog.Flush(t.Context()), two.catalog.Flush(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	one.poll(t.Context())
+	one.catalog.Poll(t.Context())
 	if m := one.Metrics(id); m.Total != 2 || m.Failed != 1 || m.Time != 2*time.Second {
 		t.Errorf("of both processes: %+v", m)
 	}
@@ -215,7 +160,7 @@ func TestConfigurationsDoNotMeet(t *testing.T) {
 
 	mine = openDir(t, dir, Options{Sources: map[string]string{"db": "token one"}})
 	theirs = openDir(t, dir, Options{Sources: map[string]string{"db": "token two", "own": ""}})
-	mine.poll(t.Context())
+	mine.catalog.Poll(t.Context())
 	if got := fmt.Sprint(len(ids(mine)), " ", firstHit(mine).Tool.Description, " ", len(ids(theirs))); got != "1 mine 3" {
 		t.Errorf("got %s", got)
 	}
@@ -395,7 +340,7 @@ func TestDamagedStore(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("no database", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ix.poll(t.Context())
+	ix.catalog.Poll(t.Context())
 	if n := len(ids(ix)); n != 2 {
 		t.Errorf("%d tools after the store was lost", n)
 	}

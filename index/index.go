@@ -13,8 +13,6 @@ package index
 import (
 	"log/slog"
 	"time"
-
-	"github.com/tooldex/tooldex/index/store"
 )
 
 // Options configure Open. The zero value serves a lexical index of every
@@ -56,16 +54,6 @@ type Options struct {
 	Logger *slog.Logger // nil discards
 }
 
-// A Diff says what one Replace changed, by qualified name in name order.
-type Diff struct {
-	Added, Changed, Removed []string
-	Unchanged               int
-	Warnings                []string // duplicates and other oddities of the list
-}
-
-// Metrics count one tool's executions.
-type Metrics = store.Metrics
-
 // Status describes an Index for people and machines.
 type Status struct {
 	Dir        string         `json:"dir"`
@@ -79,14 +67,4 @@ type Status struct {
 	Hidden     int            `json:"hidden"`
 	Servers    []ServerStatus `json:"servers"`
 	Models     []ModelStatus  `json:"models"`
-}
-
-// ServerStatus describes one server's part of the catalog.
-type ServerStatus struct {
-	Name     string    `json:"name"`
-	Tools    int       `json:"tools"`
-	Hidden   int       `json:"hidden"`
-	Listed   time.Time `json:"listed"` // when its tools were last replaced or confirmed
-	Stale    bool      `json:"stale"`  // not confirmed since this process started
-	Warnings []string  `json:"warnings,omitempty"`
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLexiconIsCompacted lets a server's words change for ever.
-func TestLexiconIsCompacted(t *testing.T) {
+// TestWordsComeAndGo lets a server's words change for ever.
+func TestWordsComeAndGo(t *testing.T) {
 	ix := newIndex(t, Options{}, nil)
 	replace(t, ix, "steady", three...)
 	text := func(round int) string {
@@ -18,13 +18,8 @@ func TestLexiconIsCompacted(t *testing.T) {
 		}
 		return b.String()
 	}
-	most := 0
 	for round := range 100 {
 		replace(t, ix, "restless", rawTool("now", text(round)))
-		most = max(most, ix.lexicon.Len())
-	}
-	if most > minLexicon || most < minLexicon/2 || ix.lexicon.Len() >= most {
-		t.Errorf("the lexicon had up to %d terms and has %d", most, ix.lexicon.Len())
 	}
 	fresh := newIndex(t, Options{}, nil)
 	replace(t, fresh, "steady", three...)

@@ -13,9 +13,9 @@ import (
 // tick is what an index does every two seconds.
 func tick(t *testing.T, ix *Index) {
 	t.Helper()
-	ix.poll(t.Context())
-	ix.askForLists(time.Now())
-	ix.writePending(t.Context())
+	ix.catalog.Poll(t.Context())
+	ix.catalog.AskForLists(time.Now())
+	_ = ix.catalog.WritePending(t.Context()) // status says it
 }
 
 // TestFolderDeleted deletes the state folder of an index that runs.
@@ -35,7 +35,7 @@ func TestFolderDeleted(t *testing.T) {
 	ix = openDir(t, dir, Options{Embedder: e, Relist: func(server string) { asked = append(asked, server) }})
 	known := ids(ix)
 	ix.Record(known["a/one"], true, time.Second)
-	if err := ix.flush(t.Context()); err != nil {
+	if err := ix.catalog.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	first, _ := ix.Get(known["a/one"])
@@ -63,7 +63,7 @@ func TestFolderDeleted(t *testing.T) {
 	replace(t, ix, "a", rawTool("one", "first"))
 	replace(t, ix, "b", rawTool("two", "second"))
 	tick(t, ix)
-	if err := ix.flush(t.Context()); err != nil {
+	if err := ix.catalog.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if st := ix.Status(); st.Problem != "" || len(st.Pending) > 0 {
@@ -127,7 +127,7 @@ func TestStoreStaysSmall(t *testing.T) {
 		if err := ix.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		ix.collect(t.Context(), spareVectors+1200)
+		ix.keeper.collect(t.Context(), spareVectors+1200)
 		info, err := os.Stat(ix.folder.Store.Path())
 		if err != nil {
 			t.Fatal(err)

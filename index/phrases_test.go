@@ -110,7 +110,7 @@ func TestPhrases(t *testing.T) {
 				t.Errorf("another process finds %q", got)
 			}
 			add(t, other, ids["purge"], phrase.Import, "tidy up old stuff")
-			ix.poll(t.Context())
+			ix.catalog.Poll(t.Context())
 			if got := found(t, ix, "tidy up"); got != "purge" {
 				t.Errorf("what another process added is not searched: %q", got)
 			}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 
 	"github.com/tooldex/tooldex/index/spaces"
@@ -10,7 +11,7 @@ import (
 // Search ranks the allowed tools against a query.
 func (ix *Index) Search(ctx context.Context, q Query) (*Results, error) {
 	if q.Mode != Keyword {
-		ix.embeddings.Learn(ctx, q.Text)
+		ix.spaces.Learn(ctx, q.Text)
 	}
 	return ix.snapshot().Search(ctx, q)
 }
@@ -19,7 +20,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (*Results, error) {
 // or limit drops it, and says why it is dropped.
 func (ix *Index) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
 	if q.Mode != Keyword {
-		ix.embeddings.Learn(ctx, q.Text)
+		ix.spaces.Learn(ctx, q.Text)
 	}
 	return ix.snapshot().Explain(ctx, q, id)
 }
@@ -74,4 +75,13 @@ func (ix *Index) Dump(w io.Writer) error { return ix.snapshot().Dump(w) }
 // documents. It fails with ErrNoVectors when no vectors serve.
 func (ix *Index) Audit(ctx context.Context, texts []string, efs []int) (Audit, error) {
 	return spaces.AuditGraph(ctx, ix.snapshot(), texts, efs)
+}
+
+// Raw returns the tool's object as its upstream sent it.
+func (ix *Index) Raw(id string) (json.RawMessage, error) { return ix.catalog.Raw(id) }
+
+// Objects are the objects of all tools of a server as it sent them, those that
+// are hidden too, in order of their ids.
+func (ix *Index) Objects(ctx context.Context, server string) ([]json.RawMessage, error) {
+	return ix.catalog.Objects(ctx, server)
 }

@@ -2,11 +2,12 @@ package index
 
 import (
 	"encoding/json"
-	"errors"
 
+	"github.com/tooldex/tooldex/index/catalog"
 	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/spaces"
+	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/tool"
 )
 
@@ -106,6 +107,25 @@ type FieldEmbedder = spaces.FieldEmbedder
 // it by assertion.
 type QueriesEmbedder = spaces.QueriesEmbedder
 
+// A Diff says what one Replace changed, by qualified name in name order.
+type Diff = catalog.Diff
+
+// ServerStatus describes one server's part of the catalog.
+type ServerStatus = catalog.ServerStatus
+
+// Phrases are what people say when they need the tools of an [Index], from
+// every source.
+type Phrases = catalog.Phrases
+
+// ToolPhrases are the phrases of one tool.
+type ToolPhrases = catalog.ToolPhrases
+
+// A Packer knows phrases for tools that it has never been told of.
+type Packer = catalog.Packer
+
+// Metrics count one tool's executions.
+type Metrics = store.Metrics
+
 // ModelStatus describes the vectors of one identity.
 type ModelStatus = spaces.Status
 
@@ -117,7 +137,7 @@ type Beam = spaces.Beam
 
 var (
 	// ErrGone reports a tool that the catalog had and has no more.
-	ErrGone = errors.New("not in the catalog any more")
+	ErrGone = catalog.ErrGone
 	// ErrNoVectors reports a semantic search while no embedder can answer.
 	ErrNoVectors = snapshot.ErrNoVectors
 	// ErrUnknownWords reports a semantic search for a text of which the

@@ -3,11 +3,13 @@
 package folder
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -173,4 +175,28 @@ func (f *Folder) Configuration() string {
 // DerivedPath is the file of what is derived for this configuration.
 func (f *Folder) DerivedPath() string {
 	return filepath.Join(f.Dir, "derived-"+f.Configuration()[:16])
+}
+
+// DropOthers forgets the stored servers that this process does not load, and
+// returns their names. Those named in keep stay.
+func (f *Folder) DropOthers(ctx context.Context, keep []string) (gone []string, err error) {
+	if f.Store == nil {
+		return nil, nil
+	}
+	all, _, err := f.Store.Servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ours := f.Ours()
+	var drop []store.Key
+	for _, sv := range all {
+		if ours[sv.Key] == "" && !slices.Contains(keep, sv.Name) {
+			drop = append(drop, sv.Key)
+			gone = append(gone, sv.Name)
+		}
+	}
+	if len(drop) == 0 {
+		return nil, nil
+	}
+	return gone, f.Store.Drop(ctx, drop)
 }

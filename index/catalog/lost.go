@@ -1,4 +1,4 @@
-package index
+package catalog
 
 import (
 	"context"
@@ -18,58 +18,58 @@ const relistEvery = time.Minute
 // restore goes on with another store than the one that was loaded: the folder
 // was deleted or replaced. What another process has made of it is taken over
 // by the caller; where memory has all of a server, it is stored anew.
-func (ix *Index) restore(ctx context.Context) (c store.Counters, err error) {
-	if err = ix.folder.Store.Renew(ctx); err == nil {
-		c, err = ix.folder.Store.Counters(ctx)
+func (cat *Catalog) restore(ctx context.Context) (c store.Counters, err error) {
+	if err = cat.folder.Store.Renew(ctx); err == nil {
+		c, err = cat.folder.Store.Counters(ctx)
 	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
+	cat.mu.Lock()
+	defer cat.mu.Unlock()
 	if err != nil {
 		if !errors.Is(err, store.ErrBusy) {
-			_ = ix.fail(err) // it is remembered and logged there
+			_ = cat.fail(err) // it is remembered and logged there
 		}
 		return c, err
 	}
-	ix.folder.Log.Warn("the store was deleted or replaced", "store", ix.folder.Store.Path(), "made anew", ix.folder.Store.Made(c.File))
-	ix.folder.Works()
-	for name, sv := range ix.servers {
-		sv.key, sv.generation, sv.suspect = ix.folder.Key(name), 0, true
-		ix.raws.place(name, sv.key)
+	cat.folder.Log.Warn("the store was deleted or replaced", "store", cat.folder.Store.Path(), "made anew", cat.folder.Store.Made(c.File))
+	cat.folder.Works()
+	for name, sv := range cat.servers {
+		sv.key, sv.generation, sv.suspect = cat.folder.Key(name), 0, true
+		cat.raws.place(name, sv.key)
 		for id := range sv.entries {
-			sv.lost = sv.lost || !ix.raws.known(id)
-			ix.raws.keep(id)
+			sv.lost = sv.lost || !cat.raws.known(id)
+			cat.raws.keep(id)
 		}
-		ix.unsaved += len(sv.entries)
+		cat.unsaved += len(sv.entries)
 	}
-	if ix.folder.Store.Made(c.File) {
-		ix.meter.Recount(ix.snapshot().ServerOf)
-		ix.embeddings.StoreAll(ctx)
+	if cat.folder.Store.Made(c.File) {
+		cat.meter.Recount(cat.options.Current.Load().ServerOf)
+		cat.options.Remade(ctx)
 	}
 	return c, nil
 }
 
-// askForLists has the servers listed whose tools are lost in part.
-func (ix *Index) askForLists(now time.Time) {
-	ix.mu.Lock()
+// AskForLists has the servers listed whose tools are lost in part.
+func (cat *Catalog) AskForLists(now time.Time) {
+	cat.mu.Lock()
 	var ask []string
-	for _, name := range ix.lost() {
-		if sv := ix.servers[name]; now.Sub(sv.asked) > relistEvery {
+	for _, name := range cat.lost() {
+		if sv := cat.servers[name]; now.Sub(sv.asked) > relistEvery {
 			sv.asked = now
 			ask = append(ask, name)
 		}
 	}
-	ix.mu.Unlock()
+	cat.mu.Unlock()
 	for _, name := range ask {
-		if ix.options.Relist != nil {
-			ix.options.Relist(name)
+		if cat.options.Relist != nil {
+			cat.options.Relist(name)
 		}
 	}
 }
 
 // lost are the names of the servers whose tools are lost in part, in order.
-// The caller holds mu.
-func (ix *Index) lost() (names []string) {
-	for name, sv := range ix.servers {
+// The caller holds Catalog.mu.
+func (in *contents) lost() (names []string) {
+	for name, sv := range in.servers {
 		if sv.lost {
 			names = append(names, name)
 		}

@@ -1,4 +1,4 @@
-package index
+package catalog
 
 import (
 	"cmp"
@@ -13,24 +13,21 @@ import (
 // SetSources changes which servers are shown, and from which connections, as
 // Options.Sources says. Those that were not named before are loaded as far as
 // they are stored; those not named any more leave the catalog and stay stored.
-func (ix *Index) SetSources(ctx context.Context, sources map[string]string) error {
-	ix.folder.SetSources(sources)
-	ix.change(func() (changed bool) {
-		for name, sv := range ix.servers {
-			if _, named := sources[name]; sources != nil && (!named || sv.key != ix.folder.Key(name)) {
-				ix.drop(name)
+func (cat *Catalog) SetSources(ctx context.Context, sources map[string]string) error {
+	cat.folder.SetSources(sources)
+	cat.change(func() (changed bool) {
+		for name, sv := range cat.servers {
+			if _, named := sources[name]; sources != nil && (!named || sv.key != cat.folder.Key(name)) {
+				cat.drop(name)
 				changed = true
 			}
 		}
-		if changed {
-			ix.generation++
-		}
 		return changed
 	})
-	if ix.folder.Store == nil {
+	if cat.folder.Store == nil {
 		return nil
 	}
-	if err := ix.reload(ctx, false); err != nil {
+	if err := cat.reload(ctx, false); err != nil {
 		return fmt.Errorf("load the servers of the new configuration: %w", err)
 	}
 	return nil
@@ -38,22 +35,22 @@ func (ix *Index) SetSources(ctx context.Context, sources map[string]string) erro
 
 // Objects are the objects of all tools of a server as it sent them, those that
 // are hidden too, in order of their ids.
-func (ix *Index) Objects(ctx context.Context, server string) ([]json.RawMessage, error) {
-	ix.mu.Lock()
+func (cat *Catalog) Objects(ctx context.Context, server string) ([]json.RawMessage, error) {
+	cat.mu.Lock()
 	tools := map[string]tool.Tool{}
 	var ids []string
-	if sv := ix.servers[server]; sv != nil {
+	if sv := cat.servers[server]; sv != nil {
 		for id, e := range sv.entries {
 			tools[id] = e.Tool
 			ids = append(ids, id)
 		}
 	}
-	ix.mu.Unlock()
+	cat.mu.Unlock()
 	slices.Sort(ids)
 	objects := make([]json.RawMessage, 0, len(ids))
 	for _, id := range ids {
 		t := tools[id]
-		raw, err := ix.Object(ctx, &t, id)
+		raw, err := cat.Object(ctx, &t, id)
 		if err != nil {
 			return nil, err
 		}
@@ -66,12 +63,12 @@ func (ix *Index) Objects(ctx context.Context, server string) ([]json.RawMessage,
 // the last time, as other things are said of them now: when it was listed
 // stays, and what the listing itself has told. A server that was never listed
 // stays so.
-func (ix *Index) Relabel(ctx context.Context, server string, tools []tool.Tool) (Diff, error) {
-	seen := ix.firstSeen(ctx, map[string][]tool.Tool{server: tools})
+func (cat *Catalog) Relabel(ctx context.Context, server string, tools []tool.Tool) (Diff, error) {
+	seen := cat.firstSeen(ctx, map[string][]tool.Tool{server: tools})
 	var diff Diff
 	known := false
-	ix.change(func() bool {
-		old := ix.servers[server]
+	cat.change(func() bool {
+		old := cat.servers[server]
 		if old == nil {
 			return false
 		}
@@ -82,19 +79,16 @@ func (ix *Index) Relabel(ctx context.Context, server string, tools []tool.Tool) 
 				tools[i].Inexecutable = cmp.Or(tools[i].Inexecutable, e.Tool.Inexecutable)
 			}
 		}
-		diff = ix.replaceLocked(server, tools, seen)
-		next := ix.servers[server]
+		diff = cat.replace(server, tools, seen)
+		next := cat.servers[server]
 		next.listed, next.confirmed, next.unlisted = old.listed, old.confirmed, old.unlisted
 		next.warnings = old.warnings
-		if diff.any() {
-			ix.generation++
-		}
 		return diff.any()
 	})
 	if !known {
 		return diff, nil
 	}
-	if err := ix.write(ctx, []string{server}, objectsOf(map[string][]tool.Tool{server: tools})); err != nil {
+	if err := cat.write(ctx, []string{server}, objectsOf(map[string][]tool.Tool{server: tools})); err != nil {
 		return diff, fmt.Errorf("relabel tools of server %q: they are searchable and not stored: %w", server, err)
 	}
 	return diff, nil

@@ -1,4 +1,4 @@
-package index
+package catalog
 
 import (
 	"github.com/tooldex/tooldex/index/snapshot"

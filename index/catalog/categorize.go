@@ -1,4 +1,4 @@
-package index
+package catalog
 
 import (
 	"maps"
@@ -9,12 +9,12 @@ import (
 
 // categorize gives the tools of a server their categories. The caller holds
 // mu.
-func (ix *Index) categorize(sv *server) {
+func (in *contents) categorize(sv *server) {
 	docs := make([]*snapshot.Document, 0, len(sv.entries)) // in an order that does not depend on the map's
 	for _, id := range slices.Sorted(maps.Keys(sv.entries)) {
 		docs = append(docs, sv.entries[id])
 	}
-	for i, c := range snapshot.Categorize(docs, ix.lexicon.View()) {
+	for i, c := range snapshot.Categorize(docs, in.lexicon.View()) {
 		switch d := docs[i]; d.Category {
 		case c:
 		case "": // a new document, which nobody else has
@@ -23,7 +23,7 @@ func (ix *Index) categorize(sv *server) {
 			changed := *d
 			changed.Category = c
 			sv.entries[d.ID] = &changed
-			ix.unsaved++
+			in.unsaved++
 		}
 	}
 }

@@ -1,59 +1,59 @@
-package index
+package catalog
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/tooldex/tooldex/index/derived"
 	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/store"
 )
 
-// load takes over the stored servers that the configuration names: what was
+// Load takes over the stored servers that the configuration names: what was
 // derived of them the last time, and then, as any other time, what is stored
 // otherwise.
-func (ix *Index) load(ctx context.Context) {
-	if ix.folder.Store == nil {
-		ix.change(func() bool { return true })
+func (cat *Catalog) Load(ctx context.Context, d derived.State) {
+	if cat.folder.Store == nil {
+		cat.update(func() bool { return true })
 		return
 	}
-	d := ix.readDerived()
-	ix.mu.Lock()
-	ix.takeDerived(d)
-	ix.mu.Unlock()
-	if err := ix.reload(ctx, true); err != nil {
-		ix.change(func() bool {
-			_ = ix.fail(err) // it is remembered and logged there
+	cat.mu.Lock()
+	cat.take(d)
+	cat.mu.Unlock()
+	if err := cat.reload(ctx, true); err != nil {
+		cat.update(func() bool {
+			_ = cat.fail(err) // it is remembered and logged there
 			return true
 		})
 	}
-	ix.reloadMetrics(ctx)
+	cat.reloadMetrics(ctx)
 }
 
 // reload takes over the servers whose stored state is not the one in memory.
-func (ix *Index) reload(ctx context.Context, opening bool) error {
-	all, c, err := ix.folder.Store.Servers(ctx)
+func (cat *Catalog) reload(ctx context.Context, opening bool) error {
+	all, c, err := cat.folder.Store.Servers(ctx)
 	if err != nil {
 		return err
 	}
-	chosen := ix.folder.Chosen(all)
+	chosen := cat.folder.Chosen(all)
 	if opening {
-		ix.phrases.open(ctx, chosen)
+		cat.phrases.open(ctx, chosen)
 	}
-	ix.mu.Lock()
+	cat.mu.Lock()
 	if opening {
-		ix.settleDerived(chosen, c)
+		cat.settle(chosen, c)
 	}
-	have := make(map[store.Key]uint64, len(ix.servers))
+	have := make(map[store.Key]uint64, len(cat.servers))
 	known := map[[16]byte]bool{}
-	for _, sv := range ix.servers {
+	for _, sv := range cat.servers {
 		have[sv.key] = sv.generation
 		for _, e := range sv.entries {
 			known[e.Sum] = true
 		}
 	}
-	ix.mu.Unlock()
-	loaded, _, err := ix.folder.Store.Load(ctx,
+	cat.mu.Unlock()
+	loaded, _, err := cat.folder.Store.Load(ctx,
 		func(sv store.Server) bool {
 			_, ours := chosen[sv.Key]
 			generation, here := have[sv.Key]
@@ -63,21 +63,21 @@ func (ix *Index) reload(ctx context.Context, opening bool) error {
 	if err != nil {
 		return err
 	}
-	ix.change(func() bool {
+	cat.update(func() bool {
 		changed := opening
 		for _, sv := range loaded {
 			sv.Name = chosen[sv.Key].Name
-			if old := ix.servers[sv.Name]; !opening && old != nil && (len(old.changed) > 0 || old.generation > sv.Generation) {
+			if old := cat.servers[sv.Name]; !opening && old != nil && (len(old.changed) > 0 || old.generation > sv.Generation) {
 				continue // what is in memory is newer
 			}
-			ix.adopt(sv)
+			cat.adopt(sv)
 			changed = true
 		}
 		switch {
 		case opening:
-			ix.counters, ix.generation = c, c.Generation
+			cat.counters, cat.generation = c, c.Generation
 		case changed:
-			ix.generation++
+			cat.generation++
 		}
 		return changed
 	})
@@ -85,12 +85,12 @@ func (ix *Index) reload(ctx context.Context, opening bool) error {
 }
 
 // adopt takes over one server as it is stored. Tools that are known already
-// are kept. The caller holds mu.
-func (ix *Index) adopt(sv store.Loaded) {
-	old := ix.servers[sv.Name]
+// are kept. The caller holds Catalog.mu.
+func (in *contents) adopt(sv store.Loaded) {
+	old := in.servers[sv.Name]
 	next := &server{
 		key: sv.Key, entries: make(map[string]*snapshot.Document, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
-		confirmed: sv.Listed.After(ix.started), generation: sv.Generation, changed: map[string]bool{},
+		confirmed: sv.Listed.After(in.started), generation: sv.Generation, changed: map[string]bool{},
 		lost: sv.Damaged || sv.Partial || len(sv.Lost) > 0,
 	}
 	if old != nil {
@@ -102,25 +102,25 @@ func (ix *Index) adopt(sv store.Loaded) {
 		if se.FirstSeen.IsZero() { // the date is lost
 			se.FirstSeen, next.suspect = time.Now(), true
 		}
-		e := ix.known(old, se)
+		e := in.known(old, se)
 		if e == nil {
 			var err error
-			if e, err = ix.entryOf(se); err != nil {
+			if e, err = in.entryOf(se); err != nil {
 				next.lost = true
-				ix.folder.Log.Warn("a stored tool is left out until its server is listed", "server", sv.Name, "error", err)
+				in.folder.Log.Warn("a stored tool is left out until its server is listed", "server", sv.Name, "error", err)
 				continue
 			}
 		}
 		next.entries[e.ID] = e
 	}
 	next.suspect = next.suspect || next.lost
-	ix.categorize(next)
-	ix.servers[sv.Name] = next
-	ix.raws.place(sv.Name, sv.Key)
+	in.categorize(next)
+	in.servers[sv.Name] = next
+	in.raws.place(sv.Name, sv.Key)
 }
 
 // known is the entry that memory has of a stored tool.
-func (ix *Index) known(old *server, se *store.Entry) *snapshot.Document {
+func (in *contents) known(old *server, se *store.Entry) *snapshot.Document {
 	if old == nil {
 		return nil
 	}
@@ -128,12 +128,12 @@ func (ix *Index) known(old *server, se *store.Entry) *snapshot.Document {
 	if e := old.entries[id]; e != nil && e.Sum == se.Sum {
 		return e
 	}
-	ix.raws.forget(id)
+	in.raws.forget(id)
 	return nil
 }
 
-// entryOf makes an entry of a stored tool. The caller holds mu.
-func (ix *Index) entryOf(se *store.Entry) (*snapshot.Document, error) {
+// entryOf makes an entry of a stored tool. The caller holds Catalog.mu.
+func (in *contents) entryOf(se *store.Entry) (*snapshot.Document, error) {
 	t, err := storedTool(se)
 	switch {
 	case err != nil:
@@ -142,6 +142,6 @@ func (ix *Index) entryOf(se *store.Entry) (*snapshot.Document, error) {
 		return nil, fmt.Errorf("tool %x: its object is missing", se.ID)
 	}
 	t.Raw = se.Raw
-	ix.unsaved++
-	return snapshot.NewDocument(t, se.Sum, &ix.lexicon), nil
+	in.unsaved++
+	return snapshot.NewDocument(t, se.Sum, &in.lexicon), nil
 }

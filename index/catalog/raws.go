@@ -1,4 +1,4 @@
-package index
+package catalog
 
 import (
 	"context"
@@ -111,60 +111,70 @@ func (r *raws) find(server, id string) (json.RawMessage, store.Key) {
 	return raw, r.keys[server]
 }
 
+// ErrGone reports a tool that the catalog had and has no more.
+var ErrGone = errors.New("not in the catalog any more")
+
 // Raw returns the tool's object as its upstream sent it.
-func (ix *Index) Raw(id string) (json.RawMessage, error) {
-	server, ok := ix.snapshot().ServerOf(id)
+func (cat *Catalog) Raw(id string) (json.RawMessage, error) {
+	server, ok := cat.options.Current.Load().ServerOf(id)
 	if !ok {
 		return nil, fmt.Errorf("read tool %s: %w", id, ErrGone)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), rawWait)
 	defer cancel()
-	raw, key := ix.raws.find(server, id)
+	raw, key := cat.raws.find(server, id)
 	if raw != nil {
 		return raw, nil
 	}
-	raw, err := ix.readRaw(ctx, server, key, id)
+	raw, err := cat.readRaw(ctx, server, key, id)
 	if err != nil {
 		return nil, err
 	}
-	ix.raws.recent.Add(id, raw)
+	cat.raws.recent.Add(id, raw)
 	return raw, nil
 }
 
 // Object reads a tool's object without keeping it.
-func (ix *Index) Object(ctx context.Context, t *tool.Tool, id string) ([]byte, error) {
-	raw, key := ix.raws.find(t.Server, id)
+func (cat *Catalog) Object(ctx context.Context, t *tool.Tool, id string) ([]byte, error) {
+	raw, key := cat.raws.find(t.Server, id)
 	if raw != nil {
 		return raw, nil
 	}
-	return ix.readRaw(ctx, t.Server, key, id)
+	return cat.readRaw(ctx, t.Server, key, id)
 }
 
 // readRaw reads a tool's object from disk. When it is not there the server's
 // next list is stored whole.
-func (ix *Index) readRaw(ctx context.Context, server string, key store.Key, id string) (json.RawMessage, error) {
-	if ix.folder.Store == nil {
+func (cat *Catalog) readRaw(ctx context.Context, server string, key store.Key, id string) (json.RawMessage, error) {
+	if cat.folder.Store == nil {
 		return nil, fmt.Errorf("read tool %s: %w", id, ErrGone)
 	}
-	raw, err := ix.folder.Store.Raw(ctx, key, store.ParseID(id))
+	raw, err := cat.folder.Store.Raw(ctx, key, store.ParseID(id))
 	if err == nil && raw != nil {
 		return raw, nil
 	}
 	if err == nil || errors.Is(err, store.ErrDamaged) {
-		ix.distrust(server)
+		cat.distrust(server)
 	}
 	if err == nil {
-		err = fmt.Errorf("%w: another process has changed %s", ErrGone, ix.folder.Store.Path())
+		err = fmt.Errorf("%w: another process has changed %s", ErrGone, cat.folder.Store.Path())
 	}
 	return nil, fmt.Errorf("read tool %s of server %q: %w; it comes back when the server is listed again", id, server, err)
 }
 
 // distrust has a server listed again and its list stored whole.
-func (ix *Index) distrust(server string) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if sv := ix.servers[server]; sv != nil {
+func (cat *Catalog) distrust(server string) {
+	cat.mu.Lock()
+	defer cat.mu.Unlock()
+	if sv := cat.servers[server]; sv != nil {
 		sv.suspect, sv.lost = true, true
-		wake(ix.look)
+		wake(cat.look)
+	}
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it is awake
 	}
 }

@@ -1,4 +1,4 @@
-package index
+package catalog
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ import (
 // Which of them count, and that no tool has more than others, is the business
 // of package phrase.
 type Phrases struct {
-	ix *Index
+	catalog *Catalog
 
 	mu     sync.Mutex                 // guards the fields below; the catalog's lock, where both are needed, is taken first
 	stored map[string][]phrase.Phrase // by id of the tool; no slice is ever changed
@@ -51,19 +51,16 @@ type ToolPhrases struct {
 	Phrases []phrase.Phrase `json:"phrases"` // in the order in which they count, the first Counted of them
 }
 
-func newPhrases(ix *Index) *Phrases {
-	return &Phrases{ix: ix, stored: map[string][]phrase.Phrase{}, edited: map[string]uint64{}, edits: 1, read: map[store.Key]bool{}}
+func newPhrases(c *Catalog) *Phrases {
+	return &Phrases{catalog: c, stored: map[string][]phrase.Phrase{}, edited: map[string]uint64{}, edits: 1, read: map[store.Key]bool{}}
 }
-
-// Phrases are those of the tools of this index.
-func (ix *Index) Phrases() *Phrases { return ix.phrases }
 
 // Of returns the phrases of the tool id, hidden or not; false for one that is
 // not in the catalog.
 func (p *Phrases) Of(id string) (ToolPhrases, bool) {
-	p.ix.mu.Lock()
-	defer p.ix.mu.Unlock()
-	for _, sv := range p.ix.servers {
+	p.catalog.mu.Lock()
+	defer p.catalog.mu.Unlock()
+	for _, sv := range p.catalog.servers {
 		if e := sv.entries[id]; e != nil {
 			return p.describe(e), true
 		}
@@ -74,10 +71,10 @@ func (p *Phrases) Of(id string) (ToolPhrases, bool) {
 // List returns the phrases of all tools, hidden or not, in the order of their
 // qualified names, also of those that have none.
 func (p *Phrases) List() []ToolPhrases {
-	p.ix.mu.Lock()
-	defer p.ix.mu.Unlock()
+	p.catalog.mu.Lock()
+	defer p.catalog.mu.Unlock()
 	var all []ToolPhrases
-	for _, sv := range p.ix.servers {
+	for _, sv := range p.catalog.servers {
 		for _, e := range sv.entries {
 			all = append(all, p.describe(e))
 		}
@@ -148,17 +145,17 @@ func (p *Phrases) edit(ctx context.Context, tools map[string][]phrase.Phrase, ch
 	}
 	next := make(map[string][]phrase.Phrase, len(refs))
 	counts := make(map[string]int, len(refs))
-	if p.ix.folder.Store == nil {
+	if p.catalog.folder.Store == nil {
 		for _, id := range ids {
 			next[id], counts[id] = change(p.of(id), tools[id])
 		}
 		p.show(next, store.Counters{})
 		return sum(counts), nil
 	}
-	if problem, _ := p.ix.folder.Faults(); problem != "" || p.ix.folder.ReadOnly() {
-		return 0, fmt.Errorf("store phrases in %s: %w: %s", p.ix.folder.Dir, store.ErrReadOnly, problem)
+	if problem, _ := p.catalog.folder.Faults(); problem != "" || p.catalog.folder.ReadOnly() {
+		return 0, fmt.Errorf("store phrases in %s: %w: %s", p.catalog.folder.Dir, store.ErrReadOnly, problem)
 	}
-	now, err := p.ix.folder.Store.EditPhrases(ctx, refs, func(ref store.Ref, body []byte) store.Phrased {
+	now, err := p.catalog.folder.Store.EditPhrases(ctx, refs, func(ref store.Ref, body []byte) store.Phrased {
 		id := ids[ref]
 		next[id], counts[id] = change(decodePhrases(body), tools[id])
 		return encodePhrases(next[id])
@@ -180,12 +177,12 @@ func sum(counts map[string]int) (n int) {
 // refs are where the tools' phrases are stored, and the ids by that. In tools
 // it puts phrases that know for which text and when they are written.
 func (p *Phrases) refs(tools map[string][]phrase.Phrase) (refs []store.Ref, ids map[store.Ref]string, err error) {
-	p.ix.mu.Lock()
-	defer p.ix.mu.Unlock()
+	p.catalog.mu.Lock()
+	defer p.catalog.mu.Unlock()
 	ids = make(map[store.Ref]string, len(tools))
 	docs := make(map[string]*snapshot.Document, len(tools))
-	for name, sv := range p.ix.servers {
-		key := p.ix.folder.Key(name)
+	for name, sv := range p.catalog.servers {
+		key := p.catalog.folder.Key(name)
 		for id := range tools {
 			if e := sv.entries[id]; e != nil {
 				docs[id] = e
@@ -222,14 +219,13 @@ func (p *Phrases) of(id string) []phrase.Phrase {
 
 // show makes changed phrases searchable.
 func (p *Phrases) show(next map[string][]phrase.Phrase, now store.Counters) {
-	p.ix.change(func() bool {
+	p.catalog.change(func() bool {
 		if !p.take(next) {
 			return false
 		}
-		if c := &p.ix.counters; c.File == now.File && c.Phrased+1 == now.Phrased {
+		if c := &p.catalog.counters; c.File == now.File && c.Phrased+1 == now.Phrased {
 			c.Phrased = now.Phrased // nobody else changed any in between
 		}
-		p.ix.generation++
 		return true
 	})
 }
@@ -261,7 +257,7 @@ func (p *Phrases) load(ctx context.Context, servers []store.Key) (changed bool, 
 		next[id] = nil // forgotten by another process, unless it is read
 	}
 	p.mu.Unlock()
-	err = p.ix.folder.Store.Phrases(ctx, servers, func(ref store.Ref, body []byte) {
+	err = p.catalog.folder.Store.Phrases(ctx, servers, func(ref store.Ref, body []byte) {
 		next[ref.ID.String()] = decodePhrases(body)
 	})
 	if err != nil {
@@ -285,7 +281,7 @@ func (p *Phrases) open(ctx context.Context, chosen map[store.Key]store.Server) {
 		}
 	}
 	if _, err := p.load(ctx, keys); err != nil {
-		p.ix.folder.Log.Warn("phrases could not be read", "error", err)
+		p.catalog.folder.Log.Warn("phrases could not be read", "error", err)
 	}
 }
 
@@ -308,22 +304,19 @@ func (p *Phrases) storeAgain(ctx context.Context) error {
 func (p *Phrases) reload(ctx context.Context) {
 	changed, err := p.load(ctx, p.servers())
 	if err != nil {
-		p.ix.folder.Log.Warn("phrases could not be read", "error", err)
+		p.catalog.folder.Log.Warn("phrases could not be read", "error", err)
 	}
 	if changed {
-		p.ix.change(func() bool {
-			p.ix.generation++
-			return true
-		})
+		p.catalog.change(func() bool { return true })
 	}
 }
 
 // servers are the keys of the servers whose phrases may be wanted.
 func (p *Phrases) servers() (keys []store.Key) {
-	for key := range p.ix.folder.Ours() {
+	for key := range p.catalog.folder.Ours() {
 		keys = append(keys, key)
 	}
-	for _, key := range p.ix.raws.places() {
+	for _, key := range p.catalog.raws.places() {
 		if !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -333,13 +326,13 @@ func (p *Phrases) servers() (keys []store.Key) {
 
 // meet reads the phrases of servers that are new to the catalog.
 func (p *Phrases) meet(ctx context.Context, names []string) {
-	if p.ix.folder.Store == nil {
+	if p.catalog.folder.Store == nil {
 		return
 	}
 	p.mu.Lock()
 	known := true
 	for _, name := range names {
-		known = known && p.read[p.ix.folder.Key(name)]
+		known = known && p.read[p.catalog.folder.Key(name)]
 	}
 	p.mu.Unlock()
 	if known {
@@ -347,12 +340,12 @@ func (p *Phrases) meet(ctx context.Context, names []string) {
 	}
 	keys := p.servers()
 	for _, name := range names {
-		if key := p.ix.folder.Key(name); !slices.Contains(keys, key) {
+		if key := p.catalog.folder.Key(name); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
 	if _, err := p.load(ctx, keys); err != nil {
-		p.ix.folder.Log.Warn("phrases could not be read", "error", err)
+		p.catalog.folder.Log.Warn("phrases could not be read", "error", err)
 	}
 }
 
@@ -361,7 +354,7 @@ func (p *Phrases) meet(ctx context.Context, names []string) {
 func (p *Phrases) dress() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, sv := range p.ix.servers {
+	for _, sv := range p.catalog.servers {
 		var entries map[string]*snapshot.Document
 		for id, e := range sv.entries {
 			if e.Phrased >= max(1, p.edited[id]) {
@@ -370,7 +363,7 @@ func (p *Phrases) dress() {
 			if entries == nil {
 				entries = maps.Clone(sv.entries) // one that is being written keeps its own
 			}
-			entries[id] = e.Saying(p.gather(e, p.stored[id]), p.edits, &p.ix.lexicon)
+			entries[id] = e.Saying(p.gather(e, p.stored[id]), p.edits, &p.catalog.lexicon)
 		}
 		if entries != nil {
 			sv.entries = entries
@@ -381,8 +374,8 @@ func (p *Phrases) dress() {
 // gather are all phrases of a document, in no order.
 func (p *Phrases) gather(d *snapshot.Document, stored []phrase.Phrase) []phrase.Phrase {
 	all := snapshot.Configured(&d.Tool)
-	if p.ix.options.Pack != nil {
-		all = append(all, p.ix.options.Pack.Find(d.Tool.Name, d.Tool.Description)...)
+	if p.catalog.options.Pack != nil {
+		all = append(all, p.catalog.options.Pack.Find(d.Tool.Name, d.Tool.Description)...)
 	}
 	for _, s := range stored {
 		s.Stale = s.Of != "" && s.Of != d.TextHash()
