@@ -10,7 +10,7 @@ SOAK_RUNS  ?= 10000
 DURATION   ?= 1h
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration conformance bench bench-compare cover cross soak soak-load embedders eval clean
+.PHONY: help build test lint demo integration conformance bench bench-compare cover paths cross soak soak-load embedders eval clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
@@ -47,6 +47,9 @@ bench-compare: ## this tree against BASE (default HEAD), by benchstat
 cover: ## coverage of our own code
 	$(GO) test -coverprofile=coverage.out ./...
 	$(GO) tool cover -func=coverage.out | tail -1
+
+paths: ## how many functions in how many files one search and one execute pass
+	bash .ci/paths
 
 cross: ## the six targets
 	bash .ci/cross
