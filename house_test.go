@@ -36,6 +36,7 @@ var arrows = map[string][]string{
 	"gateway/arguments":   {"gateway/rawjson", "gateway/words", "index"},
 	"gateway/rawjson":     {},
 	"gateway/gatewaytest": {"gateway/.", "gateway/rawjson", "gateway/surface/.", "gateway/upstream/.", "gateway/view", "index"},
+	"gateway/learn":       {"gateway/.", "index"},
 	"gateway/serve":       {"gateway/.", "gateway/rawjson", "gateway/surface", "gateway/upstream/.", "gateway/view", "gateway/words", "index"},
 	"gateway/surface":     {"gateway/.", "gateway/rawjson", "gateway/surface", "gateway/view", "gateway/words", "index"},
 	"gateway/upstream":    {"gateway/upstream/.", "gateway/upstream/mask"},

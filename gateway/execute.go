@@ -86,6 +86,9 @@ func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (E
 		}
 	} else {
 		g.finished(x, !res.IsError, took, nil)
+		if g.opts.Learner != nil && !res.IsError {
+			g.opts.Learner.Executed(ctx, x.hit.ID)
+		}
 	}
 	return Execution{Tool: x.hit, Took: took, Result: res, Release: sent.Release}, nil
 }

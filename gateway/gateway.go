@@ -102,6 +102,8 @@ type Options struct {
 	Logger   *slog.Logger // nil discards
 	// Executed is called after each execution; nil is not called.
 	Executed func(server string, ok bool, took time.Duration)
+	// Learner is told of searches and of what follows; nil is none.
+	Learner Learner
 }
 
 // A Gateway does what callers ask for. Its methods are safe for concurrent

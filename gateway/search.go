@@ -55,6 +55,9 @@ func (g *Gateway) Search(ctx context.Context, v view.View, r SearchRequest) (Sea
 	if err != nil {
 		return SearchResult{}, searchError(err)
 	}
+	if g.opts.Learner != nil && r.Text != "" {
+		g.opts.Learner.Searched(ctx, r.Text, res.Hits)
+	}
 	tools, err := g.tools(res.Hits, r.Schemas, r.Metrics)
 	return SearchResult{Results: *res, Tools: tools, Next: g.searchAdvice(v, res, r)}, err
 }

@@ -143,6 +143,9 @@ func (s *Server) call(ctx context.Context, c surface.Call) *surface.Answer {
 	defer context.AfterFunc(s.aborted, func() { cancel(context.Cause(s.aborted)) })()
 	began := time.Now()
 	c.View = s.opts.View
+	if c.Session != nil {
+		ctx = gateway.InSession(ctx, c.Session())
+	}
 	answer := s.surface.Answer(ctx, c)
 	name := c.Tool
 	if !s.names[name] {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/learn"
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
@@ -81,7 +82,8 @@ type Engine struct {
 	live          *live
 	claimed       *attach.Listener // until it is shared
 	sharing       *sharing
-	listings      *listings // of the servers, while they run
+	learner       *learn.Learner // nil unless it learns from use
+	listings      *listings      // of the servers, while they run
 	closeEmbedder func() error
 
 	closing   context.Context // done when Close is called
@@ -142,6 +144,9 @@ func (e *Engine) open(o Options) error {
 	}
 	if e.Index, err = index.Open(e.Config.State, options); err != nil {
 		return fmt.Errorf("open %w %s: %w", ErrState, e.Config.State, err)
+	}
+	if o.Serving && e.Config.Phrases.Learn == "on" {
+		e.learner = learn.New(e.Index.Phrases(), e.log)
 	}
 	return e.openGateway(calls, o.Version)
 }
@@ -235,6 +240,9 @@ func (e *Engine) serve(ctx context.Context, listen string, f func(context.Contex
 		following, stop := context.WithCancel(ctx)
 		var ended sync.WaitGroup
 		ended.Go(func() { e.follow(following) })
+		if e.learner != nil {
+			ended.Go(func() { e.learner.Run(following) })
+		}
 		err := e.share(ctx, listen, f)
 		stop()
 		ended.Wait()

@@ -96,6 +96,9 @@ func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {
 		SkipValidation: !x.ValidateArguments, LogCalls: x.LogAllExecutions,
 		Servers: operators(e.Config), Logger: e.log, Executed: m.Executed,
 	}
+	if e.learner != nil { // in the interface nil would be some
+		o.Learner = e.learner
+	}
 	return o
 }
 

@@ -161,6 +161,7 @@ func (c *Config) checkScalars() []error {
 		}
 	}
 	oneOf("phrases.pack", c.Phrases.Pack, "on", "off")
+	oneOf("phrases.learn", c.Phrases.Learn, "off", "on")
 	errs = append(errs, c.Phrases.check()...)
 	if c.Embedding.URL != "" {
 		errs = append(errs, checkURL("embedding.url", c.Embedding.URL))

@@ -127,6 +127,7 @@ type Embedding struct {
 type Phrases struct {
 	Pack  string   `yaml:"pack"`  // on, or off for none of those that come with the binary
 	Packs []string `yaml:"packs"` // files with more
+	Learn string   `yaml:"learn"` // off, or on to learn from use
 	Model Chat     `yaml:"model"` // that "enrich" asks
 	Auto  bool     `yaml:"auto"`  // ask it for what changed after a listing
 }

@@ -144,7 +144,7 @@ func defaults() file {
 	execution := executionFile{TimeoutSeconds: 30, MaxTimeoutSeconds: 300, RetryAttempts: 2, LogAllExecutions: true, ValidateArguments: true}
 	f := file{
 		Listen: "127.0.0.1:7420", State: StateDir(), Log: Log{Level: "info", Format: "text"},
-		Embedding: Embedding{Provider: "builtin"}, Index: Index{HNSWThreshold: -1}, Phrases: Phrases{Pack: "on"},
+		Embedding: Embedding{Provider: "builtin"}, Index: Index{HNSWThreshold: -1}, Phrases: Phrases{Pack: "on", Learn: "off"},
 		Meta: meta, Execution: execution,
 	}
 	f.Virtual.Meta, f.Virtual.Execution = meta, execution
