@@ -34,8 +34,7 @@ type Block struct {
 // Text is that of a block of type "text".
 func (b Block) Text() string { return rawjson.Text(b.Quoted) }
 
-// readResult reads a server's tools/call result, which is valid JSON. It looks
-// at each byte once and copies none.
+// readResult reads a server's tools/call result. It copies no byte of it.
 func readResult(raw json.RawMessage) (Result, error) {
 	var r Result
 	wrong := ""
@@ -46,7 +45,10 @@ func readResult(raw json.RawMessage) (Result, error) {
 		}
 		return ok
 	}
-	if !expect("it", raw, "object") {
+	if !rawjson.Valid(raw) {
+		wrong = "it is no JSON"
+	}
+	if wrong != "" || !expect("it", raw, "object") {
 		return Result{}, fmt.Errorf("result is not as the protocol has it: %s", wrong)
 	}
 	var meta json.RawMessage
@@ -83,9 +85,8 @@ func readResult(raw json.RawMessage) (Result, error) {
 	if saysNot {
 		r.Other = append(r.Other, rawjson.Member{Key: "isError", Value: json.RawMessage("false")})
 	}
-	var err error
-	r.Meta, err = withoutProtocolKeys(meta)
-	return r, err
+	r.Meta = withoutProtocolKeys(meta)
+	return r, nil
 }
 
 // blocks reads content; wrong says what of it is not as the protocol has it.
@@ -116,19 +117,15 @@ func blocks(content json.RawMessage) (out []Block, wrong string) {
 
 // withoutProtocolKeys are the members of a server's _meta that may be handed
 // on: its own serverInfo would pass for ours.
-func withoutProtocolKeys(raw json.RawMessage) ([]rawjson.Member, error) {
+func withoutProtocolKeys(raw json.RawMessage) []rawjson.Member {
 	if rawjson.Kind(raw) != "object" {
-		return nil, nil
-	}
-	all, err := rawjson.Members(raw)
-	if err != nil {
-		return nil, fmt.Errorf("result _meta: %w", err)
+		return nil
 	}
 	var kept []rawjson.Member
-	for _, m := range all {
-		if !strings.HasPrefix(m.Key, protocolPrefix) {
-			kept = append(kept, m)
+	rawjson.Each(raw, func(key string, value json.RawMessage) {
+		if !strings.HasPrefix(key, protocolPrefix) {
+			kept = append(kept, rawjson.Member{Key: key, Value: value})
 		}
-	}
-	return kept, nil
+	})
+	return kept
 }
