@@ -69,6 +69,9 @@ func (e *Engine) follow(ctx context.Context) {
 	} else {
 		defer stop()
 	}
+	if next, err := e.live.load(); err != nil || !reflect.DeepEqual(next, e.Config) {
+		e.Reload() // it has changed since it was read
+	}
 	for {
 		select {
 		case <-ctx.Done():

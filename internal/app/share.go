@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
@@ -109,7 +110,15 @@ func (s *sharing) keepPlace(ctx context.Context) {
 }
 
 func (s *sharing) about() attach.About {
-	return attach.About{PID: os.Getpid(), Version: s.e.version, Config: s.e.Config.Path, Since: s.began, Listen: s.listen}
+	return attach.About{PID: os.Getpid(), Version: s.e.version, Config: absolute(s.e.Config.Path), Since: s.began, Listen: s.listen}
+}
+
+// absolute is a path as other processes understand it.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil && path != "" {
+		return abs
+	}
+	return path
 }
 
 // A remoteCall is a call of a tool by another process of the user.
@@ -182,7 +191,8 @@ func (c Remote) Call(ctx context.Context, r upstream.Request) (upstream.Result, 
 	}
 	var got remoteResult
 	if err := c.Place.Call(ctx, ask, &got); err != nil {
-		return upstream.Result{Sent: true}, &upstream.CallError{Server: r.Server, Tool: r.Tool, Sent: true, Err: err}
+		sent := !errors.Is(err, attach.ErrNobody)
+		return upstream.Result{Sent: sent}, &upstream.CallError{Server: r.Server, Tool: r.Tool, Sent: sent, Err: err}
 	}
 	res := upstream.Result{Raw: got.Raw, Protocol: got.Protocol, Sent: got.Sent}
 	if got.Error == "" {
@@ -212,4 +222,50 @@ func Attached(ctx context.Context, cfg *config.Config, version string) (io.ReadW
 		return nil, fmt.Errorf("%w: there is no state folder", attach.ErrNobody)
 	}
 	return p.Session(ctx)
+}
+
+// Running is the process that serves cfg, to run tools there; nil when there is
+// none.
+func Running(ctx context.Context, cfg *config.Config, version string) *Remote {
+	p, ok := Place(cfg, version)
+	if !ok {
+		return nil
+	}
+	if _, err := p.About(ctx); err != nil {
+		return nil
+	}
+	return &Remote{p}
+}
+
+// Others are the processes that serve something of a state folder, except at
+// the place of cfg.
+func Others(ctx context.Context, cfg *config.Config, version string) []attach.About {
+	mine, _ := Place(cfg, version) // none is no other's
+	var out []attach.About
+	for _, p := range attach.All(cfg.State) {
+		if p == mine {
+			continue
+		}
+		if a, err := p.About(ctx); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// StatusOf is the status of the process of this version that serves the
+// configuration at path, as it was before the file became what cannot be read;
+// nil when there is none.
+func StatusOf(ctx context.Context, path, state, version string) *Status {
+	for _, p := range attach.All(state) {
+		a, err := p.About(ctx)
+		if err != nil || a.Config != absolute(path) || a.Version != version {
+			continue
+		}
+		var st Status
+		if p.Status(ctx, &st) == nil {
+			return &st
+		}
+	}
+	return nil
 }

@@ -25,7 +25,8 @@ type Status struct {
 	Listen     string            `json:"listen"`
 	Serving    *Ready            `json:"serving"`           // what answers on Listen; nil when nothing does
 	Process    *attach.About     `json:"process,omitempty"` // who serves this configuration; nil when nobody does
-	Live       *Live             `json:"live,omitempty"`    // of that process
+	Others     []attach.About    `json:"others,omitempty"`  // who serve other configurations, or are of other versions
+	Live       *Live             `json:"live,omitempty"`    // of Process
 	Servers    []upstream.Status `json:"servers,omitempty"` // as that process has them
 	Index      index.Status      `json:"index"`
 	Phrases    Phrased           `json:"phrases"`
@@ -50,7 +51,7 @@ func (e *Engine) Status(ctx context.Context, version string) Status {
 		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(e.Config),
 	}
 	if e.sharing.server == nil { // nobody has attached to this process
-		st.Serving = Serving(ctx, cfg.Listen)
+		st.Serving, st.Others = Serving(ctx, cfg.Listen), Others(ctx, cfg, version)
 		return st
 	}
 	about, state := e.sharing.about(), e.live.status()

@@ -11,8 +11,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long a file has to be left alone before it is read: editors
-// write in several steps.
+// settle is how long the text of a file has to stay the same before it is
+// taken: editors write in several steps.
 const settle = 200 * time.Millisecond
 
 // watchFile calls changed some time after the text of the file at path has
@@ -28,7 +28,8 @@ func watchFile(path string, changed func()) (stop func(), err error) {
 		return nil, errors.Join(err, watcher.Close())
 	}
 	var ended sync.WaitGroup
-	ended.Go(func() { debounce(watcher.Events, watcher.Errors, w.differs, changed) })
+	known := w.look() // before this returns, so that no change after it is missed
+	ended.Go(func() { settled(watcher.Events, watcher.Errors, known, w.look, changed) })
 	return func() {
 		_ = watcher.Close() // it is not needed any more
 		ended.Wait()
@@ -39,7 +40,6 @@ func watchFile(path string, changed func()) (stop func(), err error) {
 type fileWatch struct {
 	path    string
 	watcher *fsnotify.Watcher
-	sum     [sha256.Size]byte // of the text seen last
 }
 
 // follow watches the folder of the file, and that of the file to which it
@@ -49,49 +49,56 @@ func (w *fileWatch) follow() error {
 	if target, linkErr := filepath.EvalSymlinks(w.path); linkErr == nil && filepath.Dir(target) != filepath.Dir(w.path) {
 		err = errors.Join(err, w.watcher.Add(filepath.Dir(target)))
 	}
-	w.sum = w.text()
 	return err
 }
 
-// text identifies what the file holds; one that cannot be read holds nothing.
-func (w *fileWatch) text() (sum [sha256.Size]byte) {
+// A text identifies what a file holds; one that cannot be read holds nothing.
+type text [sha256.Size]byte
+
+// look is what the file holds, which is watched from then on where it is by
+// now.
+func (w *fileWatch) look() text {
+	// A folder that has gone is watched again when there is an event of another.
+	_ = w.follow()
 	data, err := os.ReadFile(w.path)
 	if err != nil {
-		return sum
+		return text{}
 	}
 	return sha256.Sum256(data)
 }
 
-// differs says whether the file holds something else than the last time, and
-// watches where it is by now.
-func (w *fileWatch) differs() bool {
-	before := w.sum
-	// A folder that has gone is watched again when there is an event of another.
-	_ = w.follow()
-	return w.sum != before
-}
-
-// debounce calls changed after events that are over, if differs.
-func debounce[E any](events <-chan E, errs <-chan error, differs func() bool, changed func()) {
-	quiet := time.NewTimer(settle)
-	defer quiet.Stop()
-	quiet.Stop()
+// settled calls changed when look gives another text than known, twice the
+// same. Events are only a reason to look: other files of the folders change,
+// too, maybe without a pause.
+func settled[E any](events <-chan E, errs <-chan error, known text, look func() text, changed func()) {
+	last := known
+	var again <-chan time.Time // nil when there is no reason to look
 	for {
 		select {
 		case _, ok := <-events:
 			if !ok {
 				return
 			}
-			quiet.Reset(settle)
 		case _, ok := <-errs: // too many events at once: something happened
 			if !ok {
 				return
 			}
-			quiet.Reset(settle)
-		case <-quiet.C:
-			if differs() {
+		case <-again:
+			again = nil
+			now := look()
+			switch {
+			case now != last:
+				last = now
+			case now != known:
+				known = now
 				changed()
+				continue
+			default:
+				continue
 			}
+		}
+		if again == nil {
+			again = time.After(settle)
 		}
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/adrg/xdg"
+	"github.com/spf13/pflag"
 )
 
 // ErrNone reports that there is no configuration file in any of the places
@@ -40,6 +42,27 @@ func Find(path string) (string, error) {
 		return found, err
 	}
 	return "", fmt.Errorf("%w: looked for %s in %s", ErrNone, strings.Join(names, ", "), dir)
+}
+
+// stateLine finds the state folder in a file that need not be one.
+var stateLine = regexp.MustCompile(`(?m)^[ \t{]*"?state"?[ \t]*:[ \t]*["']?([^"'\n#,}]+)`)
+
+// StateOf is where the catalog of the file at path most likely is, though the
+// file cannot be read as a configuration.
+func StateOf(path string, flags *pflag.FlagSet) string {
+	if f := flags.Lookup("state"); f != nil && f.Changed {
+		return f.Value.String()
+	}
+	if dir := os.Getenv("TOOLDEX_STATE"); dir != "" {
+		return dir
+	}
+	data, err := os.ReadFile(path)
+	if m := stateLine.FindSubmatch(data); err == nil && m != nil {
+		if dir, err := expandString(strings.TrimSpace(string(m[1])), os.LookupEnv); err == nil {
+			return dir
+		}
+	}
+	return StateDir()
 }
 
 // Target returns the path of the file to write: the one that Find finds, or the

@@ -20,9 +20,11 @@ import (
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/config"
 )
 
-const callHelp = `Run one tool. Its server is started, or connected to, for this call alone.
+const callHelp = `Run one tool, on the servers of the tooldex that serves this configuration; when
+there is none its server is started, or connected to, for this call alone.
 
 Arguments are key=value: a value is a text where the tool's schema wants one,
 else JSON; key:=value is always JSON. --args takes all of them as one JSON
@@ -71,20 +73,40 @@ func (c commands) runCall(cmd *cobra.Command, tool string, pairs []string, f *ca
 	if err != nil {
 		return err
 	}
-	// The catalog says which server to start.
-	look, err := c.Open(cmd, cfg, app.Options{}, true)
+	// Servers that run already are used; else the catalog says which to start.
+	var o app.Options
+	running := app.Running(cmd.Context(), cfg, c.Version)
+	if running != nil {
+		o.Calls = running
+	}
+	look, err := c.Open(cmd, cfg, o, true)
 	if err != nil {
 		return err
 	}
+	defer look.Close() // nothing was written
 	server, request, err := c.prepareCall(cmd, look, tool, pairs, f)
-	if err = errors.Join(err, look.Close()); err != nil {
-		return err
-	}
-	e, err := c.Open(cmd, cfg, app.Options{Online: true, Servers: []string{server}}, true)
 	if err != nil {
 		return err
 	}
 	var x gateway.Execution
+	if running != nil {
+		x, err = look.Gateway.Execute(cmd.Context(), view.View{}, request)
+		err = cli.Told(err)
+	} else {
+		x, err = c.callAlone(cmd, cfg, server, request)
+	}
+	if err != nil {
+		return err
+	}
+	return c.showResult(x, f.raw)
+}
+
+// callAlone starts the tool's server for this call.
+func (c commands) callAlone(cmd *cobra.Command, cfg *config.Config, server string, request gateway.ExecuteRequest) (x gateway.Execution, err error) {
+	e, err := c.Open(cmd, cfg, app.Options{Online: true, Servers: []string{server}}, true)
+	if err != nil {
+		return x, err
+	}
 	err = e.Run(cmd.Context(), func(ctx context.Context) error {
 		// The tool's time begins when its server is there: a start may download.
 		if err := e.Connect(ctx, server); err != nil {
@@ -93,10 +115,7 @@ func (c commands) runCall(cmd *cobra.Command, tool string, pairs []string, f *ca
 		x, err = e.Gateway.Execute(ctx, view.View{}, request)
 		return cli.Told(err)
 	})
-	if err = errors.Join(err, e.Close()); err != nil {
-		return err
-	}
-	return c.showResult(x, f.raw)
+	return x, errors.Join(err, e.Close())
 }
 
 // prepareCall finds the tool and reads its arguments.

@@ -2,6 +2,7 @@ package servercmd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,11 +15,18 @@ import (
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/index/phrase"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/attach"
+	"github.com/tooldex/tooldex/internal/config"
 )
 
-const statusHelp = `Show the configuration, the state folder, what is stored of each server, the
-vectors, and whether a tooldex is serving on the configured address. No server
-is started; "tooldex doctor" does that.`
+const statusHelp = `Show the configuration, the state folder, the vectors, and each server: its
+state, since when and why, its last listing, and when it is tried again, as the
+tooldex has it that serves this configuration, over HTTP or for a client over
+stdio. When none does, what is stored is shown. No server is started; "tooldex
+doctor" does that.
+
+When the file has a mistake the tooldex that serves goes on with what it said
+before: that is shown, with the mistake, and the exit code is 1.`
 
 const statusExample = `  tooldex status
   tooldex status --json`
@@ -28,7 +36,17 @@ func (c commands) status() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := c.LoadConfig(cmd, true)
 		if err != nil {
-			return err
+			return c.statusBefore(cmd, err)
+		}
+		if running := app.Running(cmd.Context(), cfg, c.Version); running != nil {
+			var st app.Status
+			if err := running.Place.Status(cmd.Context(), &st); err == nil {
+				return c.Result(&st, func() { c.showStatus(&st) })
+			}
+		}
+		// The file may say what only a restart brings into force.
+		if st := app.StatusOf(cmd.Context(), cfg.Path, cfg.State, c.Version); st != nil {
+			return c.Result(st, func() { c.showStatus(st) })
 		}
 		e, err := c.Open(cmd, cfg, app.Options{}, true)
 		if err != nil {
@@ -36,9 +54,27 @@ func (c commands) status() *cobra.Command {
 		}
 		defer e.Close() // nothing was written
 		st := e.Status(cmd.Context(), c.Version)
-		return c.Result(st, func() { c.showStatus(&st) })
+		return c.Result(&st, func() { c.showStatus(&st) })
 	}
 	return cmd
+}
+
+// statusBefore shows how it stands with who serves the configuration that the
+// file held before it became wrong.
+func (c commands) statusBefore(cmd *cobra.Command, wrong error) error {
+	given, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return err
+	}
+	path, err := config.Find(given)
+	if err != nil {
+		return wrong
+	}
+	st := app.StatusOf(cmd.Context(), path, config.StateOf(path, cmd.Flags()), c.Version)
+	if st == nil {
+		return wrong
+	}
+	return errors.Join(c.Result(st, func() { c.showStatus(st) }), wrong)
 }
 
 func (c commands) showStatus(r *app.Status) {
@@ -65,12 +101,7 @@ func (c commands) showStatus(r *app.Status) {
 		line("", "%s", modelLine(&m))
 	}
 	line("phrases", "%s", phrasesLine(&r.Phrases))
-	switch s := r.Serving; {
-	case s == nil:
-		line("serving", "nothing answers on %s", r.Listen)
-	default:
-		line("serving", "on http://%s/mcp, %s, servers: %s", r.Listen, term.Plural(s.Tools, "tool"), states(s.Servers))
-	}
+	c.showServing(r, line)
 	if st.Problem != "" {
 		line("problem", "%s", st.Problem)
 	}
@@ -80,7 +111,71 @@ func (c commands) showStatus(r *app.Status) {
 	if len(r.Unbuilt) > 0 {
 		line("does nothing", "%s", strings.Join(r.Unbuilt, ", "))
 	}
+	if r.Process != nil {
+		c.showRunning(r)
+		return
+	}
 	c.showServers(r)
+}
+
+// showServing says who serves, and how its configuration stands to the file.
+func (c commands) showServing(r *app.Status, line func(name, format string, args ...any)) {
+	switch {
+	case r.Process != nil && r.Process.Listen != "":
+		line("serving", "%s on http://%s/mcp", process(r.Process), r.Process.Listen)
+	case r.Process != nil:
+		line("serving", "%s, for a client over stdio and whoever attaches", process(r.Process))
+	case r.Serving != nil:
+		line("serving", "on http://%s/mcp, %s, servers: %s", r.Listen, term.Plural(r.Serving.Tools, "tool"), states(r.Serving.Servers))
+	default:
+		line("serving", "no tooldex serves this configuration; what is stored is shown")
+	}
+	for _, a := range r.Others {
+		line("", "%s serves %s, of another version or with other settings", process(&a), cmp.Or(a.Config, "no configuration"))
+	}
+	if r.Live == nil {
+		return
+	}
+	if r.Live.Problem != "" {
+		line("not in force", "the file since %s: %s", ago(r.Live.Since), r.Live.Problem)
+	}
+	if len(r.Live.Restart) > 0 {
+		line("needs restart", "%s: the file says otherwise than when it was started", strings.Join(r.Live.Restart, ", "))
+	}
+}
+
+// process names a process that serves.
+func process(a *attach.About) string {
+	return fmt.Sprintf("process %d (tooldex %s, started %s)", a.PID, a.Version, ago(a.Since))
+}
+
+// showRunning shows the servers as the process has them that serves.
+func (c commands) showRunning(r *app.Status) {
+	g := &term.Grid{Head: []string{"server", "state", "since", "tools", "listed", "next try", "note"}, Numbers: []int{3}}
+	warned := map[string][]string{}
+	for _, s := range r.Index.Servers {
+		warned[s.Name] = s.Warnings
+	}
+	for _, s := range r.Servers {
+		note := cmp.Or(s.Error, s.Why)
+		if all := append(slices.Clone(s.Warnings), warned[s.Name]...); note == "" && len(all) > 0 {
+			note = term.Plural(len(all), "warning") + ": " + all[0]
+		}
+		next := ""
+		if !s.NextTry.IsZero() {
+			next = ago(s.NextTry)
+		}
+		g.Add(s.Name, string(s.State), ago(s.Since), fmt.Sprint(s.Tools), ago(s.Listed), next, note)
+	}
+	for _, d := range r.Disabled {
+		if d.Reason == "" {
+			g.Add(d.Name, "disabled", "", "", "", "", "by the configuration")
+		}
+	}
+	if len(g.Rows) > 0 {
+		c.Say("")
+		c.Show(g)
+	}
 }
 
 func modelLine(m *index.ModelStatus) string {
