@@ -31,7 +31,7 @@ type Description struct {
 
 // Describe tells all about one tool.
 func (g *Gateway) Describe(ctx context.Context, v view.View, r DescribeRequest) (Description, error) {
-	hit, err := g.resolve(v, r.Name)
+	hit, err := g.Resolve(v, r.Name)
 	if err != nil {
 		return Description{}, err
 	}
@@ -67,7 +67,7 @@ type SimilarResult struct {
 
 // Similar finds alternatives and neighbours of a tool.
 func (g *Gateway) Similar(ctx context.Context, v view.View, r SimilarRequest) (SimilarResult, error) {
-	hit, err := g.resolve(v, r.Name)
+	hit, err := g.Resolve(v, r.Name)
 	if err != nil {
 		return SimilarResult{}, err
 	}

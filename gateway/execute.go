@@ -103,7 +103,7 @@ type prepared struct {
 
 // prepare finds the tool and checks its arguments.
 func (g *Gateway) prepare(ctx context.Context, v view.View, r ExecuteRequest) (*prepared, error) {
-	hit, err := g.resolve(v, r.Name)
+	hit, err := g.Resolve(v, r.Name)
 	if err != nil {
 		return nil, err
 	}

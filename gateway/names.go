@@ -12,9 +12,9 @@ import (
 // suggestions is how many tools an error about an unknown name proposes.
 const suggestions = 3
 
-// resolve finds the one tool that name means among those that v shows. What v
+// Resolve finds the one tool that name means among those that v shows. What v
 // hides takes the same path, and gives the same text, as what does not exist.
-func (g *Gateway) resolve(v view.View, name string) (index.Hit, error) {
+func (g *Gateway) Resolve(v view.View, name string) (index.Hit, error) {
 	hits := g.ix.Resolve(name, v.Visible)
 	switch len(hits) {
 	case 1:

@@ -10,6 +10,7 @@ package surface
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 
 	"github.com/tooldex/tooldex/gateway"
@@ -71,7 +72,29 @@ type Options struct {
 	// the setting that says so. They stay listed, as a surface is constant.
 	Off map[string]string
 
+	// Diagnose and ShowWhole are what an operator may run, as texts name it: to
+	// find the cause of a failure of the gateway, and to see all of the tool
+	// whose name follows. "" names neither.
+	Diagnose, ShowWhole string
+
 	Logger *slog.Logger // nil discards
+}
+
+// Failure says of a failure that is the gateway's own what to do.
+func (o Options) Failure() string {
+	if o.Diagnose == "" {
+		return "this is a failure of the gateway"
+	}
+	return "this is a failure of the gateway: " + o.Diagnose + " looks for its cause"
+}
+
+// Whole says where all of a tool is to be seen, after what says that it is not
+// here.
+func (o Options) Whole(name string) string {
+	if o.ShowWhole == "" {
+		return ""
+	}
+	return "; " + fmt.Sprintf(o.ShowWhole, name) + " prints it"
 }
 
 // WithDefaults is o with its zero values replaced by what they mean.

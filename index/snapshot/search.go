@@ -154,7 +154,7 @@ func (r *search) embed(ctx context.Context, text string) error {
 	case r.unknown:
 		return fmt.Errorf("search by meaning: %w: %w", ErrNoVectors, failed[0])
 	}
-	return fmt.Errorf("search by meaning: %w: %s; use hybrid or keyword", ErrNoVectors, reason)
+	return fmt.Errorf("search by meaning: %w: %s", ErrNoVectors, reason)
 }
 
 func reasons(failed []error) string {

@@ -71,6 +71,7 @@ func (e *Engine) openGateway(calls gateway.Caller, version string) (err error) {
 		SurfaceOptions: surface.Options{
 			DefaultLimit: m.DefaultSearchLimit, MaxLimit: m.MaxSearchLimit,
 			Metrics: m.IncludeMetricsInSearch, Off: TurnedOff(e.Config), Toolboxes: toolboxes(e.Config),
+			Diagnose: `"tooldex doctor"`, ShowWhole: `"tooldex tools show %s --raw"`,
 		},
 	})
 	if err != nil {

@@ -106,7 +106,7 @@ func (s *Surface) told(c surface.Call, err error) (problem, hint string) {
 		return wrong.Problem, wrong.Hint
 	case !errors.As(err, &failure):
 		s.opts.Logger.Error("meta-tool failed", "meta_tool", c.Tool, "error", err)
-		return c.Tool + ": " + err.Error(), `this is a failure of the gateway; "tooldex doctor" looks for its cause`
+		return c.Tool + ": " + err.Error(), s.opts.Failure()
 	case errors.Is(err, gateway.ErrUnknownTool) && failure.Tool == "":
 		return s.unknown(c, failure), ""
 	}

@@ -91,12 +91,13 @@ func (s *Surface) schema(ctx context.Context, v view.View, name string) (*schema
 		Name: s.g.ShortName(v, d.Hit), Domain: d.Tool.Server, Group: group, Description: d.Tool.Description,
 		Parameters: d.Input, OutputSchema: d.Output, Inexecutable: words.Cut(d.Tool.Inexecutable, words.MaxReason),
 	}
-	out.fit(d.ID)
+	out.fit(s.opts.Whole(d.ID))
 	return out, nil
 }
 
-// fit keeps a reply within words.MaxDescribed and says what is left out.
-func (a *schemaAnswer) fit(id string) {
+// fit keeps a reply within words.MaxDescribed and says what is left out, and where
+// the whole is to be seen.
+func (a *schemaAnswer) fit(whole string) {
 	var left []string
 	size := func() int { return len(a.Description) + len(a.Parameters) + len(a.OutputSchema) }
 	if size() > words.MaxDescribed && len(a.OutputSchema) > 0 {
@@ -109,7 +110,7 @@ func (a *schemaAnswer) fit(id string) {
 		left, a.Parameters = append(left, "parameters"), json.RawMessage(`{"type":"object"}`)
 	}
 	if len(left) > 0 {
-		a.Omitted = fmt.Sprintf("%s: too large for a reply; \"tooldex tools show %s --raw\" prints it", words.Join(left), id)
+		a.Omitted = words.Join(left) + ": too large for a reply" + whole
 	}
 }
 

@@ -19,8 +19,8 @@ const (
 )
 
 // fit leaves out what makes d larger than words.MaxDescribed, the least needed
-// first, and says what.
-func (d *description) fit() {
+// first, and says what, and where the whole is to be seen.
+func (d *description) fit(whole string) {
 	d.Name, d.Title = words.Cut(d.Name, 8*words.MaxName), words.Cut(d.Title, 8*words.MaxName)
 	d.Qualified = words.Cut(d.Qualified, 8*words.MaxName+words.MaxServer+1)
 	d.Tags = words.CutAll(d.Tags, words.MaxLabel, 2*words.MaxLabels)
@@ -38,7 +38,7 @@ func (d *description) fit() {
 		without()
 		size -= bytes
 		d.Warnings = append(d.Warnings, fmt.Sprintf(
-			"%s of %d KB left out, as all together would exceed %d KB; \"tooldex tools show %s --raw\" prints it", what, (bytes+1023)>>10, words.MaxDescribed>>10, d.ID))
+			"%s of %d KB left out, as all together would exceed %d KB%s", what, (bytes+1023)>>10, words.MaxDescribed>>10, whole))
 	}
 	drop("examples", len(examples), func() { d.Examples = nil })
 	drop("output_schema", len(d.OutputSchema), func() { d.OutputSchema = nil })

@@ -70,11 +70,12 @@ func (s *Surface) describeTool(ctx context.Context, c surface.Call) (*surface.An
 	if similar && off {
 		d.Omitted = TurnedOff(setting)
 	}
-	return surface.NewAnswer(Described(d, examples, metrics))
+	return surface.NewAnswer(Described(d, examples, metrics, s.opts.Whole(d.ID)))
 }
 
-// Described is the object that describe_tool answers with.
-func Described(d gateway.Description, examples, metrics bool) any {
+// Described is the object that describe_tool answers with; whole says where all of
+// the tool is to be seen.
+func Described(d gateway.Description, examples, metrics bool, whole string) any {
 	out := describe(d)
 	if examples {
 		out.Examples = d.Tool.Examples
@@ -82,7 +83,7 @@ func Described(d gateway.Description, examples, metrics bool) any {
 	if metrics {
 		out.Metrics = metricsOf(d.Metrics)
 	}
-	out.fit()
+	out.fit(whole)
 	return out
 }
 

@@ -67,7 +67,7 @@ func TestInnerFailures(t *testing.T) {
 	var log bytes.Buffer
 	s := New(gateway.New(gatewaytest.Open(t), nil, gateway.Options{}), surface.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	e := s.(*Surface).told("list_tools", errors.New("read tool x: disk on fire"))
-	if e.Problem != "list_tools: read tool x: disk on fire" || !strings.Contains(e.Hint, "tooldex doctor") {
+	if e.Problem != "list_tools: read tool x: disk on fire" || !strings.Contains(e.Hint, "failure of the gateway") {
 		t.Errorf("got %q, hint %q", e.Problem, e.Hint)
 	}
 	if !strings.Contains(log.String(), "disk on fire") {

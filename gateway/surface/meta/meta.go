@@ -115,6 +115,6 @@ func (s *Surface) told(tool string, err error) *args.Error {
 	s.opts.Logger.Error("meta-tool failed", "meta_tool", tool, "error", err)
 	return &args.Error{
 		Problem: tool + ": " + strings.TrimPrefix(err.Error(), tool+": "),
-		Hint:    "this is a failure of the gateway; \"tooldex doctor\" looks for its cause",
+		Hint:    s.opts.Failure(),
 	}
 }

@@ -87,7 +87,7 @@ func (s *Surface) told(c surface.Call, err error) string {
 		return string(said)
 	}
 	s.opts.Logger.Error("meta-tool failed", "meta_tool", c.Tool, "error", err)
-	return c.Tool + ": " + err.Error() + `; this is a failure of the gateway: "tooldex doctor" looks for its cause`
+	return c.Tool + ": " + err.Error() + "; " + s.opts.Failure()
 }
 
 // complaint is what the gateway says of a tool, in one text.

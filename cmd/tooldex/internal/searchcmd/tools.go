@@ -62,10 +62,16 @@ func (c commands) toolsList() *cobra.Command {
 	fs.BoolVar(&r.Schemas, "schemas", false, "with --json: include the tools' schemas")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
+		case cmd.Flags().Changed("limit") && cmd.Flags().Changed("page-size"):
+			return cli.Usagef(cmd, "--limit and --page-size: want one of them")
 		case r.Page < 1:
 			return cli.Usagef(cmd, "--page %d: want 1 or more", r.Page)
 		case r.Size < 1 || r.Size > maxPage:
-			return cli.Usagef(cmd, "--page-size %d: want 1 to %d", r.Size, maxPage)
+			flag := "page-size"
+			if cmd.Flags().Changed("limit") {
+				flag = "limit"
+			}
+			return cli.Usagef(cmd, "--%s %d: want 1 to %d", flag, r.Size, maxPage)
 		case !slices.Contains(cli.Sorts, sort):
 			return cli.OneOf(cmd, "sort", sort)
 		}
@@ -166,7 +172,7 @@ func (c commands) toolsShow() *cobra.Command {
 			}
 			phrases, _ := e.Index.Phrases().Of(d.ID)
 			if c.JSON {
-				return c.SayRaw(withPhrases(meta.Described(d, true, true), phrases.Phrases))
+				return c.SayRaw(withPhrases(meta.Described(d, true, true, `; --raw prints it`), phrases.Phrases))
 			}
 			c.showTool(&d, &original)
 			c.showPhrases(phrases)
