@@ -23,7 +23,17 @@ const module = "github.com/tooldex/tooldex"
 // A package that no entry names may import none of ours.
 var arrows = map[string][]string{
 	"index":               {"index"},
+	"index/analysis":      {},
+	"index/atomicfile":    {},
+	"index/bm25":          {},
+	"index/flat":          {},
+	"index/hnsw":          {"index/atomicfile", "index/flat", "index/rank", "index/vector"},
+	"index/pack":          {"index/phrase"},
+	"index/rank":          {},
+	"index/store":         {"index/atomicfile"},
 	"index/tool":          {},
+	"index/usage":         {"index/store"},
+	"index/vector":        {"index/rank"},
 	"index/catalog":       {"index/bm25", "index/derived", "index/folder", "index/phrase", "index/snapshot", "index/store", "index/tool", "index/usage"},
 	"index/check":         {"index/derived", "index/hnsw", "index/store"},
 	"index/spaces":        {"index/derived", "index/folder", "index/hnsw", "index/snapshot", "index/store", "index/tool", "index/vector"},

@@ -3,11 +3,15 @@
 // a need.
 //
 // An [Index] owns one state folder and holds one immutable snapshot of the
-// catalog; [Index.Replace] stores one server's tools and swaps in a new
-// snapshot, [Index.Search] reads whichever is current and never waits for a
+// catalog; [Index.Replace] stores one server's tools and has a new snapshot
+// built, [Index.Search] reads whichever is current and never waits for a
 // writer. A score fuses BM25F and vector similarity; either arm may be
 // missing. The package knows nothing of MCP sessions, flags or HTTP: a tool
 // keeps its upstream's JSON as bytes, and vectors come from any [Embedder].
+//
+// Questions ([Query], [Filter], [Listing]), answers ([Results], [Hit]) and
+// [Params] are described field by field in package snapshot, [Tool] in package
+// tool.
 package index
 
 import (
