@@ -17,6 +17,7 @@ import (
 	"github.com/tooldex/tooldex/embed/static"
 	"github.com/tooldex/tooldex/eval/labels"
 	"github.com/tooldex/tooldex/eval/metric"
+	"github.com/tooldex/tooldex/eval/phrased"
 	"github.com/tooldex/tooldex/eval/trec"
 	"github.com/tooldex/tooldex/index"
 )
@@ -114,7 +115,8 @@ func TestRunIsWhatItsTRECRunSays(t *testing.T) {
 
 func TestRunKeepsTheClientsRowsInFront(t *testing.T) {
 	set := ours(t)
-	ix, err := Open(t.Context(), set.Tools, Options{Embedder: builtin(t)})
+	tools, _ := phrased.Tools(set, phrased.None)
+	ix, err := Open(t.Context(), tools, Options{Embedder: builtin(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

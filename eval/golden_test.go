@@ -17,6 +17,7 @@ import (
 
 	"github.com/tooldex/tooldex/embed/static"
 	"github.com/tooldex/tooldex/eval/labels"
+	"github.com/tooldex/tooldex/eval/phrased"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -75,7 +76,8 @@ func openSet(t *testing.T, dir, split string) (*index.Index, *labels.Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix, err := Open(t.Context(), sets[0].Tools, Options{Embedder: model})
+	tools, _ := phrased.Tools(sets[0], phrased.None)
+	ix, err := Open(t.Context(), tools, Options{Embedder: model})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const (
 	// shutdownTimeout bounds the wait for connections after that.
 	shutdownTimeout = 2 * time.Second
 	// headerTimeout bounds the reading of a request's headers. Answers have no
-	// such bound, but their parts: calls may take minutes and streams stay open.
+	// such bound: calls may take minutes and streams stay open.
 	headerTimeout = 10 * time.Second
 	// idleTimeout bounds the wait for the next request on a connection.
 	idleTimeout = 2 * time.Minute
@@ -68,7 +68,6 @@ func (s *Server) mcpHandler() http.Handler {
 			http.Error(w, "pages of other origins are not served", http.StatusForbidden)
 			return
 		}
-		w = newChunkWriter(w, s.writeTimeout)
 		w.Header().Set("X-Accel-Buffering", "no") // a proxy must not hold events back
 		if r.Method != http.MethodPost {
 			h.other(s, w, r)

@@ -64,27 +64,13 @@ func (h handlers) post(s *Server, w http.ResponseWriter, r *http.Request, m *mes
 		if name, ok := decodedHeader(r.Header.Get(nameHeader)); ok {
 			r.Header.Set(nameHeader, name)
 		}
-		h.withoutSession(s, w, r, m)
+		if s.direct(w, r, m) {
+			return
+		}
+		h.stateless.ServeHTTP(w, r)
 		return
 	}
 	h.inSession(s, w, r, m, session)
-}
-
-// withoutSession serves a message of the era without a handshake, in which a
-// client opens streams by a request.
-func (h handlers) withoutSession(s *Server, w http.ResponseWriter, r *http.Request, m *message) {
-	if s.direct(w, r, m) {
-		return
-	}
-	if m.method == "subscriptions/listen" {
-		defer s.streams.Add(-1)
-		if s.streams.Add(1) > int64(s.opts.MaxSessions) {
-			w.Header().Set("Retry-After", "5")
-			http.Error(w, "too many streams; close one, or try again", http.StatusServiceUnavailable)
-			return
-		}
-	}
-	h.stateless.ServeHTTP(w, r)
 }
 
 // inSession serves a message of the handshake era.

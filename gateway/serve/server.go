@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -47,7 +46,7 @@ type Options struct {
 	SurfaceOptions surface.Options
 	View           view.View // what callers see
 
-	MaxSessions int      // most sessions, and most streams without one, over HTTP that clients keep open; 0 means 1,000
+	MaxSessions int      // most sessions over HTTP that clients keep open; 0 means 1,000
 	Hosts       []string // Host names accepted beside the loopback ones
 
 	Metrics *Metrics     // nil means ones of its own
@@ -71,9 +70,6 @@ type Server struct {
 	bodies   *bodies
 	sessions *sessions
 	memories memories
-	streams  atomic.Int64 // subscriptions/listen of the era without a handshake
-
-	writeTimeout time.Duration
 }
 
 // New returns a server of the surface over g; its error names a surface that
@@ -86,7 +82,7 @@ func New(g *gateway.Gateway, o Options) (*Server, error) {
 	}
 	s := &Server{
 		surface: open(g, o.SurfaceOptions), names: map[string]bool{}, opts: o, log: o.Logger, metrics: o.Metrics,
-		sessions: newSessions(o.MaxSessions), bodies: newBodies(), writeTimeout: writeTimeout,
+		sessions: newSessions(o.MaxSessions), bodies: newBodies(),
 	}
 	for _, t := range s.surface.Tools() {
 		s.names[t.Name] = true

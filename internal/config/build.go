@@ -173,7 +173,7 @@ func (c *Config) checkScalars() []error {
 func (p Phrases) check() (errs []error) {
 	m := p.Model
 	switch {
-	case m.Provider == "" && (p.Auto || m != Chat{}):
+	case m.Provider == "" && m != Chat{}:
 		errs = append(errs, errors.New("phrases.model.provider is missing; use ollama or openai"))
 	case m.Provider != "" && m.Provider != "ollama" && m.Provider != "openai":
 		errs = append(errs, fmt.Errorf("phrases.model.provider: %q is unknown; use ollama or openai", m.Provider))

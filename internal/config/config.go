@@ -129,7 +129,6 @@ type Phrases struct {
 	Packs []string `yaml:"packs"` // files with more
 	Learn string   `yaml:"learn"` // off, or on to learn from use
 	Model Chat     `yaml:"model"` // that "enrich" asks
-	Auto  bool     `yaml:"auto"`  // ask it for what changed after a listing
 }
 
 // Chat is a chat model that can be asked.

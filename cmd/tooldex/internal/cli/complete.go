@@ -53,7 +53,7 @@ func (c *CLI) CompleteFlags(cmd *cobra.Command) {
 	folder := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	open := map[string]completion{
 		"server": c.CompleteServers, "category": c.CompleteLabels, "tag": c.CompleteLabels, "expect": c.CompleteTools,
-		"state": folder, "root": folder, "listen": nothing, "http": nothing, "title": nothing, "env": nothing, "header": nothing, "cwd": folder, "split": nothing, "args": nothing,
+		"model": nothing, "state": folder, "root": folder, "listen": nothing, "http": nothing, "title": nothing, "env": nothing, "header": nothing, "cwd": folder, "split": nothing, "args": nothing,
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete, known := open[f.Name]

@@ -1,5 +1,5 @@
 // Package phrasecmd has the commands about what people say when they need a
-// tool: phrases list, add, remove, forget, export and import.
+// tool: phrases list, add, remove, forget, export and import, and enrich.
 package phrasecmd
 
 import (
@@ -23,7 +23,8 @@ type commands struct{ *cli.CLI }
 
 // Commands are the commands of this package.
 func Commands(shared *cli.CLI) []*cobra.Command {
-	return []*cobra.Command{commands{shared}.phrases()}
+	c := commands{shared}
+	return []*cobra.Command{c.phrases(), c.enrich()}
 }
 
 const phrasesHelp = `Show and change what people say when they need a tool. A tool is found by its
