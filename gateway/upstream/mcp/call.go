@@ -122,7 +122,11 @@ func (s *server) attempt(ctx context.Context, r upstream.Request) (upstream.Resu
 		return upstream.Result{}, err
 	}
 	defer c.release()
-	return c.call(ctx, r)
+	res, err := c.call(ctx, r)
+	if answered := new(jsonrpc.Error); err == nil || errors.As(err, &answered) || errors.Is(err, upstream.ErrUnauthorized) {
+		s.life.judge(err)
+	}
+	return res, err
 }
 
 // call makes one tools/call over this connection.

@@ -368,14 +368,18 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err err
 	if x.method == "server/discover" {
 		l.judge(x, resp.StatusCode, r)
 	}
-	if err == nil && ok && r.ID == x.call.ID && !l.final.Load() {
+	denied := turnedAway(resp.StatusCode)
+	if err == nil && ok && r.ID == x.call.ID && !l.final.Load() && !(denied && x.opens()) {
 		if resp.StatusCode >= 300 && r.Error == nil {
 			r.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: resp.Status}
+		}
+		if denied && x.sink != nil {
+			x.sink.Fail(fmt.Errorf("%w (%w)", l.unauthorized(resp.Status), r.Error))
 		}
 		return l.pass(x, resp, l.tap.Incoming(r))
 	}
 	switch {
-	case turnedAway(resp.StatusCode):
+	case denied:
 		err = l.unauthorized(resp.Status + excerpt(data))
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		err = fmt.Errorf("HTTP %s to %s: use that as url if you trust it", resp.Status, resp.Header.Get("Location"))
@@ -387,7 +391,7 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err err
 	switch {
 	case x.method == "initialize":
 		l.ended(err)
-	case x.method == "server/discover" && turnedAway(resp.StatusCode):
+	case x.method == "server/discover" && denied:
 		l.giveUp(err)
 	}
 	if l.sessionGone(x, resp) {

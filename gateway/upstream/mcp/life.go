@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -23,8 +24,43 @@ type moment struct {
 	listings int           // how many there were
 	attempts int           // to connect, how many there were
 	failure  error         // of the last attempt, nil after success
+	denied   denial        // the last call, if the server asked for a login
 	stopped  bool          // run has ended
 	news     chan struct{} // closed when another moment begins
+}
+
+// A denial is a call that a connected server answered by 401 or 403. The
+// connection stays: others of its tools may well be allowed.
+type denial struct {
+	err error // nil for none
+	at  time.Time
+}
+
+// judge keeps whether the server wants a login, from the outcome of a call
+// that it answered.
+func (l *life) judge(err error) {
+	now := l.at()
+	switch denied := errors.Is(err, upstream.ErrUnauthorized); {
+	case denied && now.conn != nil:
+		l.change(func(m *moment) {
+			if m.denied.err == nil {
+				m.denied.at = time.Now()
+			}
+			m.denied.err = err
+		})
+	case !denied && now.denied.err != nil:
+		l.change(func(m *moment) { m.denied = denial{} })
+	}
+}
+
+// shown is the status as others see it.
+func (m moment) shown() upstream.Status {
+	st := m.status
+	if d := m.denied; d.err != nil && st.State == upstream.Ready {
+		st.State, st.Since = upstream.NeedsLogin, d.at
+		st.Why, st.Error = d.err.Error(), d.err.Error()
+	}
+	return st
 }
 
 func newLife(st upstream.Status) *life {

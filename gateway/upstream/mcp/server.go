@@ -187,7 +187,7 @@ func (s *server) once(ctx context.Context, known *Era, called bool) (time.Durati
 	c.opened = since
 	s.settle(func(m *moment) {
 		m.enter(upstream.Ready, "")
-		m.status.Error, m.failure, m.conn = "", nil, c
+		m.status.Error, m.failure, m.conn, m.denied = "", nil, c, denial{}
 	})
 	s.log.Info("connected", "transport", c.transport, "protocol", c.version(), "peer", c.peer())
 	err = s.watch(ctx, c, fresh)
@@ -288,7 +288,7 @@ func (s *server) list(ctx context.Context, c *conn) (time.Duration, error) {
 // status describes the server for others than itself.
 func (s *server) status() upstream.Status {
 	now := s.life.at()
-	st := now.status
+	st := now.shown()
 	st.Error = mask.Cut(s.mask.Text(st.Error), mask.Longest)
 	st.Why = mask.Cut(s.mask.Text(st.Why), mask.Longest)
 	st.InFlight = len(s.places)
