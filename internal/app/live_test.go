@@ -132,7 +132,7 @@ func TestSharing(t *testing.T) {
 	one := numbers(t)
 	lines := fmt.Sprintf("mcpServers: {one: {url: %q}}", one)
 	r := serving(t, lines)
-	until(t, "listed", func() bool { return r.has("one/convert_units") })
+	until(t, "stored", func() bool { return r.has("one/convert_units") && len(r.Index.Status().Pending) == 0 })
 	cfg := r.Config
 	other := Running(t.Context(), cfg, "v1")
 	if other == nil || Running(t.Context(), cfg, "v2") != nil {
