@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
@@ -33,6 +34,9 @@ func (g *Gateway) Resolve(v view.View, name string) (index.Hit, error) {
 
 func (g *Gateway) unknownTool(v view.View, name string) error {
 	server, _, _ := strings.Cut(name, "/")
+	if err := g.neverListed(v, name); err != nil {
+		return err
+	}
 	if why := g.operator(server).Disabled; why != "" {
 		return &Error{
 			Tool:    words.Excerpt(name),
@@ -55,6 +59,53 @@ func (g *Gateway) unknownTool(v view.View, name string) error {
 		},
 		Name: name, Near: hits, Err: ErrUnknownTool,
 	}
+}
+
+// A Reporter is a [Caller] that tells how its servers are.
+type Reporter interface {
+	Status() []upstream.Status
+}
+
+// neverListed is the error for a tool of a configured server whose tools
+// nobody knows yet, nil where they are known. A server that the view hides is
+// answered as one that does not exist.
+func (g *Gateway) neverListed(v view.View, name string) error {
+	calls, ok := g.calls.(Reporter)
+	if !ok {
+		return nil
+	}
+	for _, st := range calls.Status() {
+		own, known := (*g.servers.Load())[st.Name]
+		if !known || own.Hidden || !st.Listed.IsZero() || !strings.HasPrefix(name, st.Name+"/") && !strings.HasPrefix(name, st.Name+"__") {
+			continue
+		}
+		unnamed := index.Tool{Server: st.Name}
+		if own.apply(&unnamed); v.Visible != nil && !v.Visible(&unnamed) {
+			continue
+		}
+		return unlisted(st, name)
+	}
+	return nil
+}
+
+// unlisted says what keeps the tools of a server from being known.
+func unlisted(st upstream.Status, name string) error {
+	e := &Error{Tool: words.Excerpt(name), Name: name, Err: ErrUnknownTool}
+	switch st.State {
+	case upstream.Disabled:
+		return nil // which says why elsewhere
+	case upstream.Backoff, upstream.NeedsLogin:
+		e.Problem = fmt.Sprintf("the tools of server %s are not known, as it could not be connected: %s", st.Name, st.Error)
+		e.Next = func(v Vocabulary) string {
+			return fmt.Sprintf("tooldex goes on trying, and %s says how server %s is; %s finds the tools of other servers", v.Status, st.Name, v.Search)
+		}
+	default:
+		e.Problem = fmt.Sprintf("the tools of server %s are still being listed for the first time", st.Name)
+		e.Next = func(v Vocabulary) string {
+			return fmt.Sprintf("call again in some seconds; %s says how server %s is", v.Status, st.Name)
+		}
+	}
+	return e
 }
 
 // qualifiedNames names at most n of the hits.
