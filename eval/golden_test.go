@@ -132,7 +132,7 @@ func TestGoldenFilters(t *testing.T) {
 		{"category", index.Query{Filter: index.Filter{Categories: []string{"file operations"}}}},
 		{"pattern", index.Query{Filter: index.Filter{NamePattern: regexp.MustCompile(`^(get|list)_|search`)}}},
 		{"description", index.Query{Filter: index.Filter{DescriptionContains: "FILE"}}},
-		{"scope", index.Query{Filter: index.Filter{Scope: func(t *index.Tool) bool { return len(t.Name)%3 > 0 }}}},
+		{"scope", index.Query{Filter: index.Filter{Scope: index.NewScope(func(t *index.Tool) bool { return len(t.Name)%3 > 0 })}}},
 		{"nothing", index.Query{Filter: index.Filter{Tags: []string{"no such tag"}}}},
 		{"least", index.Query{MinScore: &least}},
 		{"least keyword", index.Query{MinScore: &least, Mode: index.Keyword}},

@@ -51,7 +51,7 @@ func askSet(ctx context.Context, ix searcher, s *labels.Set, n int, o Options) (
 func ask(ctx context.Context, ix searcher, q labels.Query, gone map[string]bool, o Options) (metric.Outcome, error) {
 	query := index.Query{Text: q.Text, Mode: o.Mode, Limit: o.Limit}
 	if gone != nil {
-		query.Filter.Scope = func(t *index.Tool) bool { return !gone[labels.Key(*t)] }
+		query.Filter.Scope = index.NewScope(func(t *index.Tool) bool { return !gone[labels.Key(*t)] })
 		q.Relevant = nil
 	}
 	res, err := ix.Search(ctx, query)

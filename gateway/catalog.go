@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/index/tool"
@@ -182,4 +184,15 @@ func fewest(warnings []string, n int) []string {
 
 func containsFold(values []string, s string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, s) })
+}
+
+// Labels are what the operator vouches for about a tool: all of its labels
+// where its server is trusted, else those of the configuration.
+func (g *Gateway) Labels(t *index.Tool) view.Labels {
+	s := g.operator(t.Server)
+	if s.Trusted {
+		return view.Labels{Tags: t.Tags, Category: t.Category}
+	}
+	o := s.Tools[t.Name]
+	return view.Labels{Tags: union(o.Tags, s.Tags), Category: cmp.Or(o.Category, s.Category)}
 }

@@ -31,7 +31,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	careful := view.View{Visible: func(t *index.Tool) bool { return t.Name != "delete_file" }}
+	careful := view.View{Scope: index.NewScope(func(t *index.Tool) bool { return t.Name != "delete_file" })}
 	found, err := g.Search(ctx, careful, gateway.SearchRequest{Text: "read what is in a file"})
 	if err != nil {
 		log.Fatal(err)

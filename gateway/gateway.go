@@ -68,8 +68,8 @@ type Catalog interface {
 
 // Names finds tools by name among those that scope allows.
 type Names interface {
-	Resolve(name string, scope func(*index.Tool) bool) []index.Hit
-	Suggest(name string, scope func(*index.Tool) bool, n int) []index.Hit
+	Resolve(name string, scope *index.Scope) []index.Hit
+	Suggest(name string, scope *index.Scope, n int) []index.Hit
 }
 
 // A Lister reads tools in order, their labels, and what servers sent.

@@ -16,7 +16,7 @@ const suggestions = 3
 // Resolve finds the one tool that name means among those that v shows. What v
 // hides takes the same path, and gives the same text, as what does not exist.
 func (g *Gateway) Resolve(v view.View, name string) (index.Hit, error) {
-	hits := g.ix.Resolve(name, v.Visible)
+	hits := g.ix.Resolve(name, v.Scope)
 	switch len(hits) {
 	case 1:
 		return hits[0], nil
@@ -33,11 +33,11 @@ func (g *Gateway) Resolve(v view.View, name string) (index.Hit, error) {
 }
 
 func (g *Gateway) unknownTool(v view.View, name string) error {
-	server, _, _ := strings.Cut(name, "/")
+	server, bare, _ := strings.Cut(name, "/")
 	if err := g.neverListed(v, name); err != nil {
 		return err
 	}
-	if why := g.operator(server).Disabled; why != "" {
+	if why := g.operator(server).Disabled; why != "" && v.Scope.Sees(&index.Tool{Server: server, Name: bare}) {
 		return &Error{
 			Tool:    words.Excerpt(name),
 			Problem: fmt.Sprintf("server %s is disabled: %s", server, why),
@@ -47,7 +47,7 @@ func (g *Gateway) unknownTool(v view.View, name string) error {
 			Err: ErrUnknownTool,
 		}
 	}
-	hits := g.ix.Suggest(name, v.Visible, suggestions)
+	hits := g.ix.Suggest(name, v.Scope, suggestions)
 	near := qualifiedNames(hits, suggestions)
 	return &Error{
 		Problem: fmt.Sprintf("there is no tool %q", words.Excerpt(name)),
@@ -80,7 +80,7 @@ func (g *Gateway) neverListed(v view.View, name string) error {
 			continue
 		}
 		unnamed := index.Tool{Server: st.Name}
-		if own.apply(&unnamed); v.Visible != nil && !v.Visible(&unnamed) {
+		if own.apply(&unnamed); !v.Scope.Sees(&unnamed) {
 			continue
 		}
 		return unlisted(st, name)
@@ -128,7 +128,7 @@ func (g *Gateway) ShortName(v view.View, h index.Hit) string {
 		if len(name) > words.MaxName {
 			break
 		}
-		if hits := g.ix.Resolve(name, v.Visible); len(hits) == 1 && hits[0].ID == h.ID {
+		if hits := g.ix.Resolve(name, v.Scope); len(hits) == 1 && hits[0].ID == h.ID {
 			return name
 		}
 	}

@@ -124,6 +124,7 @@ func BenchmarkSearch(b *testing.B) {
 			{"keyword", Query{Mode: Keyword}},
 			{"semantic", Query{Mode: Semantic}},
 			{"hybrid", Query{Mode: Hybrid}},
+			{"hybrid/scope", Query{Filter: Filter{Scope: NewScope(func(t *Tool) bool { return len(t.Name)%10 > 0 })}}},
 			{"hybrid/server", Query{Filter: Filter{Servers: []string{"server7", "server8"}}}},
 			{"hybrid/name_pattern", Query{Filter: Filter{NamePattern: regexp.MustCompile("w.*b1")}}},
 			{"hybrid/name_pattern_alternation", Query{Filter: Filter{NamePattern: regexp.MustCompile("^(wb|wcd)|(?i:E_W)[f-h]|77$")}}},

@@ -34,7 +34,7 @@ func TestCopiesFold(t *testing.T) {
 			t.Errorf("%s: %d rows of %d, %d without folding", mode, len(res.Hits), res.Total, plain.Total)
 		}
 		hidden := mustSearch(t, ix, Query{Text: "read a file", Mode: mode, Fold: true, Filter: Filter{
-			Scope: func(t *Tool) bool { return t.Server != "two" },
+			Scope: NewScope(func(t *Tool) bool { return t.Server != "two" }),
 		}})
 		for _, h := range hidden.Hits {
 			for _, home := range append(h.Homes, h.Tool.QualifiedName()) {

@@ -22,7 +22,7 @@ func named(t testing.TB) *Index {
 }
 
 // outsider may not see the server "secrets".
-func outsider(t *Tool) bool { return t.Server != "secrets" }
+var outsider = NewScope(func(t *Tool) bool { return t.Server != "secrets" })
 
 func TestResolve(t *testing.T) {
 	ix := named(t)

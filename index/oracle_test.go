@@ -299,7 +299,7 @@ func allows(f Filter, h *Hit) bool {
 		(f.Integration == "" || f.Integration == "any" || strings.EqualFold(f.Integration, "MCP") == (t.Integration == "")) &&
 		(f.NamePattern == nil || f.NamePattern.MatchString(t.Name)) &&
 		strings.Contains(strings.ToLower(t.Description), strings.ToLower(f.DescriptionContains)) &&
-		(!f.HasExamples || len(t.Examples) > 0) && (f.Scope == nil || f.Scope(t))
+		(!f.HasExamples || len(t.Examples) > 0) && f.Scope.Sees(t)
 }
 
 var testWords = strings.Fields("read write file folder list issue pull request branch commit send message channel mail table row query search web page image weather city map time convert unit noun nowhere user token secret alert metric")
@@ -380,7 +380,7 @@ func randomFilter(r *rand.Rand) (f Filter) {
 		case 8:
 			f.HasExamples, f.Integration = true, []string{"", "any", "REST", "mcp"}[r.IntN(4)]
 		case 9:
-			f.Scope = func(t *Tool) bool { return len(t.Name)%2 == 0 }
+			f.Scope = NewScope(func(t *Tool) bool { return len(t.Name)%2 == 0 })
 		}
 	}
 	return f

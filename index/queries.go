@@ -54,13 +54,13 @@ func (ix *Index) Get(id string) (Hit, bool) { return ix.snapshot().Get(id) }
 // looks like an id is none of the others, and a name that begins with one of
 // the servers means nothing elsewhere: a tool that has gone must not be
 // replaced by another server's of a confusable name.
-func (ix *Index) Resolve(name string, scope func(*Tool) bool) []Hit {
+func (ix *Index) Resolve(name string, scope *Scope) []Hit {
 	return ix.snapshot().Resolve(name, scope)
 }
 
 // Suggest returns up to n tools whose names are nearest to name among those
 // that scope allows.
-func (ix *Index) Suggest(name string, scope func(*Tool) bool, n int) []Hit {
+func (ix *Index) Suggest(name string, scope *Scope, n int) []Hit {
 	return ix.snapshot().Suggest(name, scope, n)
 }
 

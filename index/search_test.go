@@ -238,7 +238,7 @@ func TestExplainDropped(t *testing.T) {
 		{Query{Text: "issues", MinScore: &high, Limit: 1}, "is below min_score 0.99"},
 		{Query{Text: "issues", Filter: Filter{Servers: []string{"files"}}}, "filter servers [files] does not match"},
 		{Query{Text: "issues", Filter: Filter{HasExamples: true, Scope: outsider}}, "filter has_examples true does not match"},
-		{Query{Text: "issues", Filter: Filter{Scope: func(*Tool) bool { return false }}}, "filter scope does not match"},
+		{Query{Text: "issues", Filter: Filter{Scope: NewScope(func(*Tool) bool { return false })}}, "filter scope does not match"},
 		{Query{Text: "zebra"}, "shares no term with the query"},
 		{Query{Filter: Filter{Tags: []string{"x"}}}, "filter tags [x] does not match"},
 	} {

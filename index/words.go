@@ -41,6 +41,12 @@ type Query = snapshot.Query
 // texts, and by what the caller may see.
 type Filter = snapshot.Filter
 
+// A Scope says which tools a caller may see: see [snapshot.Scope].
+type Scope = snapshot.Scope
+
+// NewScope is the Scope of a pure rule: see [snapshot.NewScope].
+func NewScope(sees func(*Tool) bool) *Scope { return snapshot.NewScope(sees) }
+
 // Results are the answer to one search, over one state of the catalog.
 type Results = snapshot.Results
 

@@ -71,7 +71,7 @@ func (c *Collector) Collect(ctx context.Context, q labels.Query) (*Query, error)
 		return nil, err
 	}
 	res, err := c.ix.Search(ctx, index.Query{Text: q.Text, Mode: c.mode, Limit: len(pool), Explain: true,
-		Filter: index.Filter{Scope: func(t *index.Tool) bool { return pool[labels.Key(*t)] }}})
+		Filter: index.Filter{Scope: index.NewScope(func(t *index.Tool) bool { return pool[labels.Key(*t)] })}})
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ var Catalog = map[string][]string{
 }
 
 // View hides the server vault.
-var View = view.View{Visible: func(t *index.Tool) bool { return t.Server != "vault" }}
+var View = view.View{Scope: index.NewScope(func(t *index.Tool) bool { return t.Server != "vault" })}
 
 // Open opens an index in memory until the test ends.
 func Open(t testing.TB) *index.Index {

@@ -3,6 +3,9 @@
 // A View is data: the gateway's operations take one and obey it, and a surface
 // is given one and nothing else, so that none can forget a rule. The package
 // therefore lies below the gateway, which asks it, and knows of tools only.
+//
+// A Rule is what an operator writes of the tools that an endpoint shows; Of
+// makes a View of rules.
 package view
 
 import "github.com/tooldex/tooldex/index"
@@ -10,14 +13,13 @@ import "github.com/tooldex/tooldex/index"
 // A View is what one caller sees through one endpoint. The zero value sees
 // everything.
 type View struct {
-	// Visible says whether the caller sees a tool; nil says yes to all. It is
-	// pure and fast: a search asks it once for each tool of the catalog. What
-	// it refuses is answered exactly as what does not exist.
-	Visible func(*index.Tool) bool
+	// Scope says which tools the caller sees; nil shows all. What it hides is
+	// answered exactly as what does not exist.
+	Scope *index.Scope
 }
 
 // Over is f among what the view shows.
 func (v View) Over(f index.Filter) index.Filter {
-	f.Scope = v.Visible
+	f.Scope = v.Scope
 	return f
 }

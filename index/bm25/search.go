@@ -22,16 +22,18 @@ type QueryTerm struct {
 // A Query is a text's terms, weighed by an index's statistics.
 type Query struct {
 	Terms []QueryTerm
+	// Sees says which documents whoever asks may know of; nil says all.
+	Sees  func(doc uint32) bool
 	Upper float64 // what no score can exceed: Σ min(qtf, 2) · idf · (k1 + 1)
 }
 
 // Add counts one occurrence of a term; one that is extra is left out unless
-// some document has it, also when the term is there already: what a query
+// some document that q sees has it, also when the term is there already: what a query
 // comes to does not depend on the order of its words.
 func (q *Query) Add(ix *Index, v View, text string, extra bool) {
 	for i := range q.Terms {
 		if q.Terms[i].Text == text {
-			if t := &q.Terms[i]; t.Count < maxQTF && (t.Known || !extra) {
+			if t := &q.Terms[i]; t.Count < maxQTF && (!extra || t.Known && ix.shows(q, t.ID)) {
 				t.Count++
 				q.Upper += t.IDF * (ix.params.K1 + 1)
 			}
@@ -43,7 +45,7 @@ func (q *Query) Add(ix *Index, v View, text string, extra bool) {
 	if id, ok := v.Find(text); ok && ix.has(id) {
 		t.ID, t.Known, df = id, true, ix.stats.DF[id]
 	}
-	if extra && !t.Known {
+	if extra && !(t.Known && ix.shows(q, t.ID)) {
 		return
 	}
 	t.IDF = IDF(ix.stats.N, df)
@@ -53,6 +55,11 @@ func (q *Query) Add(ix *Index, v View, text string, extra bool) {
 
 func (ix *Index) has(term uint32) bool {
 	return int(term)+1 < len(ix.start) && ix.start[term] < ix.start[term+1]
+}
+
+// shows says whether a document that q sees has the term.
+func (ix *Index) shows(q *Query, term uint32) bool {
+	return q.Sees == nil || slices.ContainsFunc(ix.post[ix.start[term]:ix.start[term+1]], func(p posting) bool { return q.Sees(p.doc) })
 }
 
 // Scores adds to dst, which has one element a document, the scores of all

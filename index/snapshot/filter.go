@@ -37,7 +37,12 @@ func (s *Snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
 		return nil, len(s.docs)
 	}
 	n := uint(len(s.docs))
-	sel := selection{s, bitset.New(n).FlipRange(0, n)}
+	sel := selection{s, bitset.New(n)}
+	if seen := s.seen(f.Scope); seen == nil {
+		sel.set.FlipRange(0, n)
+	} else {
+		seen.Copy(sel.set)
+	}
 	sel.keepLabels(byTag, f.Tags)
 	sel.keepLabels(byServer, f.Servers)
 	sel.keepLabels(byCategory, f.Categories)
@@ -51,9 +56,6 @@ func (s *Snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
 	}
 	if f.HasExamples {
 		sel.keep(func(doc uint) bool { return len(s.docs[doc].Tool.Examples) > 0 })
-	}
-	if f.Scope != nil {
-		sel.keep(func(doc uint) bool { return f.Scope(&s.docs[doc].Tool) })
 	}
 	sel.keepMatching(f)
 	return sel.set, int(sel.set.Count())

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/tool"
@@ -18,8 +20,8 @@ import (
 // looks like an id is none of the others, and a name that begins with one of
 // the servers means nothing elsewhere: a tool that has gone must not be
 // replaced by another server's of a confusable name.
-func (s *Snapshot) Resolve(name string, scope func(*tool.Tool) bool) []Hit {
-	docs, _ := viewer{s, scope}.resolve(name)
+func (s *Snapshot) Resolve(name string, scope *Scope) []Hit {
+	docs, _ := s.viewer(scope).resolve(name)
 	hits := make([]Hit, len(docs))
 	for i, d := range docs {
 		hits[i] = s.hit(d)
@@ -68,12 +70,14 @@ func isID(name string) bool {
 // A viewer looks at a snapshot within a scope.
 type viewer struct {
 	*Snapshot
-	scope func(*tool.Tool) bool // nil shows everything
+	seen *bitset.BitSet // nil shows everything
 }
+
+func (s *Snapshot) viewer(scope *Scope) viewer { return viewer{s, s.seen(scope)} }
 
 // visible says whether the viewer sees a document.
 func (v viewer) visible(doc uint32) bool {
-	return v.scope == nil || v.scope(&v.docs[doc].Tool)
+	return v.seen == nil || v.seen.Test(uint(doc))
 }
 
 // owned returns those of docs that name, found on a level, may mean as it
@@ -253,13 +257,13 @@ const (
 
 // Suggest returns up to n tools whose names are nearest to name among those
 // that scope allows.
-func (s *Snapshot) Suggest(name string, scope func(*tool.Tool) bool, n int) []Hit {
-	g := newGuess(name)
+func (s *Snapshot) Suggest(name string, scope *Scope, n int) []Hit {
+	g, v := newGuess(name), s.viewer(scope)
 	var top rank.Top
 	top.Reset(n)
 	order := s.byName()
 	for place, d := range order {
-		if !(viewer{s, scope}).visible(d) {
+		if !v.visible(d) {
 			continue
 		}
 		t := &s.docs[d].Tool

@@ -42,10 +42,7 @@ type Filter struct {
 	DescriptionContains string         // substring of the effective description after NFKC and case folding
 	HasExamples         bool           // only tools with examples
 
-	// Scope says whether the caller may see a tool; nil allows all. It must
-	// be pure and fast: it is asked once for each tool of the catalog. The
-	// Tool it is given has no Raw.
-	Scope func(*tool.Tool) bool
+	Scope *Scope // which tools the caller may see; nil allows all
 }
 
 // Results are the answer to one search, over one snapshot of the catalog.

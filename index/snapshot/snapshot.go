@@ -46,12 +46,14 @@ type onDemand struct {
 	descriptions func() []string       // folded
 	inputs       func() map[string]int // how many documents have an input, by its name
 	facets       [facets]func() *grouping
+	scopes       *scopes
 }
 
 // newOnDemand is a function of docs, not a method of the snapshot, so that
 // the snapshots with other parameters or vectors that share what it makes do
 // not keep the first one.
 func newOnDemand(docs []*Document) (o onDemand) {
+	o.scopes = newScopes()
 	o.byName = sync.OnceValue(func() []uint32 { return sortNames(docs) })
 	o.descriptions = sync.OnceValue(func() []string { return foldDescriptions(docs) })
 	o.inputs = sync.OnceValue(func() map[string]int { return countInputs(docs) })

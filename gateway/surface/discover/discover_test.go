@@ -198,9 +198,9 @@ func TestDialogues(t *testing.T) {
 // What the view hides leaves no trace in groups, counts and names.
 func TestHiddenToolsLeaveNoTrace(t *testing.T) {
 	f := open(t, replies, surface.Options{})
-	seen := view.View{Visible: func(t *index.Tool) bool {
+	seen := view.View{Scope: index.NewScope(func(t *index.Tool) bool {
 		return t.Server != "vault" && t.Server != "hubspot" && t.Name != "apollo_people_enrich"
-	}}
+	})}
 	reply := func(tool, args string) string {
 		return string(f.Answer(t.Context(), surface.Call{Tool: tool, Arguments: json.RawMessage(args), View: seen}).JSON)
 	}
