@@ -57,7 +57,7 @@ var arrows = map[string][]string{
 	"internal/app":        {"index", "embed", "gateway", "internal/attach", "internal/chat", "internal/config", "internal/enrich"},
 	"internal/attach":     {},
 	"internal/chat":       {},
-	"internal/config":     {"gateway/upstream/mcp", "internal/settings"},
+	"internal/config":     {"gateway/upstream/mcp", "gateway/view", "internal/settings"},
 	"internal/clients":    {"internal/settings"},
 	"internal/settings":   {"index/atomicfile"},
 	"internal/sample":     {},

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,13 +35,19 @@ const (
 	idleTimeout = 2 * time.Minute
 )
 
-// Handler serves /mcp in both eras, /healthz, /readyz and /metrics, and on /
+// Handler serves /mcp in both eras, the mounted endpoints on
+// /servers/NAME/mcp, /healthz, /readyz and /metrics, and on /
 // says so to people. Requests
 // whose Host is neither loopback nor in Options.Hosts, and requests from
 // pages of other origins, are refused.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", s.mcpHandler())
+	if !s.opts.Off {
+		mux.Handle("/mcp", s.mcpHandler())
+	}
+	for name, other := range s.mounted {
+		mux.Handle("/servers/"+name+"/mcp", other.mcpHandler())
+	}
 	mux.HandleFunc("GET /{$}", s.about)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
@@ -159,10 +166,12 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	// A session that is closed drops the answers not yet written.
-	if err := s.posts.drain(stop); err != nil {
-		s.log.Warn("http requests abandoned", "error", err)
+	for _, endpoint := range s.all() {
+		if err := endpoint.posts.drain(stop); err != nil {
+			s.log.Warn("http requests abandoned", "error", err)
+		}
+		endpoint.closeSessions()
 	}
-	s.closeSessions()
 	if err := srv.Shutdown(stop); err != nil {
 		if err := srv.Close(); err != nil {
 			s.log.Warn("http server not closed", "error", err)
@@ -178,9 +187,15 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 func (s *Server) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
-	if err := s.Drain(ctx); err != nil {
-		s.log.Warn("calls abandoned", "error", err)
+	var wg sync.WaitGroup
+	for _, endpoint := range s.all() {
+		wg.Go(func() {
+			if err := endpoint.Drain(ctx); err != nil {
+				s.log.Warn("calls abandoned", "error", err)
+			}
+		})
 	}
+	wg.Wait()
 }
 
 func (s *Server) closeSessions() {

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -45,8 +46,9 @@ type Options struct {
 	Surface        string // "" means "meta"
 	SurfaceOptions surface.Options
 	View           view.View // what callers see
+	Off            bool      // serve only the endpoints that are mounted
 
-	MaxSessions int      // most sessions over HTTP that clients keep open; 0 means 1,000
+	MaxSessions int      // most sessions, and most streams without one, over HTTP that clients keep open; 0 means 1,000
 	Hosts       []string // Host names accepted beside the loopback ones
 
 	Metrics *Metrics     // nil means ones of its own
@@ -70,6 +72,8 @@ type Server struct {
 	bodies   *bodies
 	sessions *sessions
 	memories memories
+	mounted  map[string]*Server // other endpoints, by name
+	view     atomic.Pointer[view.View]
 }
 
 // New returns a server of the surface over g; its error names a surface that
@@ -87,6 +91,7 @@ func New(g *gateway.Gateway, o Options) (*Server, error) {
 	for _, t := range s.surface.Tools() {
 		s.names[t.Name] = true
 	}
+	s.SetView(o.View)
 	s.aborted, s.abort = context.WithCancelCause(context.Background())
 	s.server = s.newServer()
 	return s, nil
@@ -117,6 +122,23 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// SetView changes what callers see.
+func (s *Server) SetView(v view.View) { s.view.Store(&v) }
+
+// Mount serves other on /servers/NAME/mcp as long as s is served. It is called
+// before that.
+func (s *Server) Mount(name string, other *Server) {
+	if s.mounted == nil {
+		s.mounted = map[string]*Server{}
+	}
+	s.mounted[name] = other
+}
+
+// all are s and the endpoints mounted on it.
+func (s *Server) all() []*Server {
+	return append([]*Server{s}, slices.Collect(maps.Values(s.mounted))...)
+}
+
 // Call answers one call of a meta-tool exactly as the MCP server does for a
 // client of the newest protocol without elicitation. Whatever goes wrong is
 // an Answer with IsError.
@@ -138,7 +160,7 @@ func (s *Server) call(ctx context.Context, c surface.Call) *surface.Answer {
 	defer cancel(nil)
 	defer context.AfterFunc(s.aborted, func() { cancel(context.Cause(s.aborted)) })()
 	began := time.Now()
-	c.View = s.opts.View
+	c.View = *s.view.Load()
 	if c.Session != nil {
 		ctx = gateway.InSession(ctx, c.Session())
 	}

@@ -38,7 +38,7 @@ func (s *Snapshot) allowed(f *Filter) (*bitset.BitSet, int) {
 	}
 	n := uint(len(s.docs))
 	sel := selection{s, bitset.New(n)}
-	if seen := s.seen(f.Scope); seen == nil {
+	if seen := seenBy(s, f.Scope); seen == nil {
 		sel.set.FlipRange(0, n)
 	} else {
 		seen.Copy(sel.set)

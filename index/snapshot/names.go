@@ -21,7 +21,7 @@ import (
 // the servers means nothing elsewhere: a tool that has gone must not be
 // replaced by another server's of a confusable name.
 func (s *Snapshot) Resolve(name string, scope *Scope) []Hit {
-	docs, _ := s.viewer(scope).resolve(name)
+	docs, _ := newViewer(s, scope).resolve(name)
 	hits := make([]Hit, len(docs))
 	for i, d := range docs {
 		hits[i] = s.hit(d)
@@ -73,7 +73,7 @@ type viewer struct {
 	seen *bitset.BitSet // nil shows everything
 }
 
-func (s *Snapshot) viewer(scope *Scope) viewer { return viewer{s, s.seen(scope)} }
+func newViewer(s *Snapshot, scope *Scope) viewer { return viewer{s, seenBy(s, scope)} }
 
 // visible says whether the viewer sees a document.
 func (v viewer) visible(doc uint32) bool {
@@ -258,7 +258,7 @@ const (
 // Suggest returns up to n tools whose names are nearest to name among those
 // that scope allows.
 func (s *Snapshot) Suggest(name string, scope *Scope, n int) []Hit {
-	g, v := newGuess(name), s.viewer(scope)
+	g, v := newGuess(name), newViewer(s, scope)
 	var top rank.Top
 	top.Reset(n)
 	order := s.byName()

@@ -34,9 +34,9 @@ func newScopes() *scopes {
 	return c
 }
 
-// seen is the bitmap of the documents that the scope shows; nil for all. It is
+// seenBy is the bitmap of the documents that the scope shows; nil for all. It is
 // not to be changed.
-func (s *Snapshot) seen(scope *Scope) *bitset.BitSet {
+func seenBy(s *Snapshot, scope *Scope) *bitset.BitSet {
 	if scope == nil {
 		return nil
 	}

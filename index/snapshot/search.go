@@ -104,7 +104,7 @@ func (s *Snapshot) begin(ctx context.Context, q *Query) (*search, error) {
 	}
 	run.analyse(text)
 	if s.params.ExactNames {
-		run.named = s.viewer(q.Filter.Scope).namesIn(text)
+		run.named = newViewer(s, q.Filter.Scope).namesIn(text)
 	}
 	run.score()
 	return run, nil
@@ -176,7 +176,7 @@ func (r *search) use(sp *Space, query vector.Code) {
 func (r *search) analyse(text string) {
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
-	if seen := r.s.seen(r.q.Filter.Scope); seen != nil {
+	if seen := seenBy(r.s, r.q.Filter.Scope); seen != nil {
 		r.lexical.Sees = func(doc uint32) bool { return seen.Test(uint(doc)) }
 	}
 	for _, t := range an.Tokens(text) {

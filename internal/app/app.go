@@ -74,7 +74,7 @@ type Engine struct {
 	Config  *config.Config
 	Index   *index.Index
 	Gateway *gateway.Gateway
-	Server  *serve.Server // of the meta-tools, to call in process or to serve
+	Server  *serve.Server // of the default endpoint, to call in process or to serve with all others
 	Servers *mcp.Set      // nil unless Options.Online
 
 	log           *slog.Logger
@@ -82,6 +82,7 @@ type Engine struct {
 	live          *live
 	claimed       *attach.Listener // until it is shared
 	sharing       *sharing
+	endpoints     *endpoints
 	learner       *learn.Learner // nil unless it learns from use
 	listings      *listings      // of the servers, while they run
 	closeEmbedder func() error
@@ -148,7 +149,7 @@ func (e *Engine) open(o Options) error {
 	if o.Serving && e.Config.Phrases.Learn == "on" {
 		e.learner = learn.New(e.Index.Phrases(), e.log)
 	}
-	return e.openGateway(calls, o.Version)
+	return e.openGateway(calls)
 }
 
 // warn logs what of the configuration does not do what it seems to say.
@@ -156,6 +157,7 @@ func (e *Engine) warn() {
 	for _, name := range e.Config.Broken() {
 		e.log.Warn("server disabled", "server", name, "reason", e.Config.DisabledReason(name))
 	}
+	e.endpoints.warn()
 	if len(e.Config.Unbuilt) > 0 {
 		e.log.Warn("these settings do nothing yet", "settings", join(e.Config.Unbuilt), "file", e.Config.Path)
 	}

@@ -112,6 +112,7 @@ func (e *Engine) adopt(ctx context.Context, file *config.Config) error {
 		return err
 	}
 	e.relabel(ctx, before, operator)
+	e.endpoints.refresh(next)
 	e.live.mu.Lock()
 	e.live.now, e.live.state = next, Live{Loaded: time.Now(), Restart: restart}
 	e.live.mu.Unlock()
@@ -134,14 +135,15 @@ func (e *Engine) adopt(ctx context.Context, file *config.Config) error {
 var readLive = []string{"Path", "Servers", "Disabled", "Unbuilt", "Foreign"}
 
 // sections are the others as the file calls them, where that is not the field.
-var sections = map[string]string{"Meta": "meta_config", "Default": "meta_server.default"}
+var sections = map[string]string{"Meta": "meta_config", "Default": "meta_server.default", "Endpoints": "virtual_servers"}
 
-// inForce is what of the file holds without a restart: its servers. The
+// inForce is what of the file holds without a restart: its servers and scopes. The
 // sections that the file has otherwise than before are named.
 func inForce(before, file *config.Config) (next *config.Config, restart []string) {
 	c := *before
 	c.Path, c.Servers, c.Disabled, c.Unbuilt, c.Foreign = file.Path, file.Servers, file.Disabled, file.Unbuilt, file.Foreign
-	was, wish := reflect.ValueOf(*before), reflect.ValueOf(*file)
+	scopesOf(&c, file)
+	was, wish := reflect.ValueOf(c), reflect.ValueOf(*file)
 	for i := range was.NumField() { // all, so that no new setting is forgotten
 		name := was.Type().Field(i).Name
 		if !slices.Contains(readLive, name) && !reflect.DeepEqual(was.Field(i).Interface(), wish.Field(i).Interface()) {
@@ -149,6 +151,22 @@ func inForce(before, file *config.Config) (next *config.Config, restart []string
 		}
 	}
 	return &c, restart
+}
+
+// scopesOf has the endpoints of c show what those of the file of the same
+// names do.
+func scopesOf(c, file *config.Config) {
+	c.Endpoints = slices.Clone(c.Endpoints)
+	for _, e := range append([]config.Endpoint{file.Default}, file.Endpoints...) {
+		if c.Default.Name == e.Name {
+			c.Default.Rules, c.Default.Warnings = e.Rules, e.Warnings
+		}
+		for i := range c.Endpoints {
+			if c.Endpoints[i].Name == e.Name {
+				c.Endpoints[i].Rules, c.Endpoints[i].Warnings = e.Rules, e.Warnings
+			}
+		}
+	}
 }
 
 // relabel puts what is said now of tools in place of what was said of them.

@@ -2,17 +2,12 @@ package app
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tooldex/tooldex/embed"
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/serve"
-	"github.com/tooldex/tooldex/gateway/surface"
-	"github.com/tooldex/tooldex/gateway/surface/meta"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index"
@@ -57,37 +52,15 @@ func hnswThreshold(configured int) int {
 }
 
 // openGateway makes the gateway over the index, and what serves it.
-func (e *Engine) openGateway(calls gateway.Caller, version string) (err error) {
+func (e *Engine) openGateway(calls gateway.Caller) error {
 	var upstreams func() []upstream.Status
 	if e.Servers != nil {
 		upstreams = e.Servers.Status
 	}
 	metrics := serve.NewMetrics(e.Index, upstreams)
 	e.Gateway = gateway.New(e.Index, calls, e.gatewayOptions(metrics))
-	m := e.Config.Meta
-	e.Server, err = serve.New(e.Gateway, serve.Options{
-		Name: e.Config.Default.Name, Surface: e.Config.Default.Surface,
-		Version: version, Metrics: metrics, Logger: e.log,
-		SurfaceOptions: surface.Options{
-			DefaultLimit: m.DefaultSearchLimit, MaxLimit: m.MaxSearchLimit,
-			Metrics: m.IncludeMetricsInSearch, Off: TurnedOff(e.Config), Toolboxes: toolboxes(e.Config),
-			Diagnose: `"tooldex doctor"`, ShowWhole: `"tooldex tools show %s --raw"`,
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", setting(e.Config, "meta_server.default.surface"), err)
-	}
-	return nil
-}
-
-// toolboxes are the configured ones, in order of name.
-func toolboxes(cfg *config.Config) []surface.Toolbox {
-	var out []surface.Toolbox
-	for _, name := range slices.Sorted(maps.Keys(cfg.Toolboxes)) {
-		t := cfg.Toolboxes[name]
-		out = append(out, surface.Toolbox{Name: name, Description: t.Description, Servers: t.Servers})
-	}
-	return out
+	e.endpoints = &endpoints{Engine: e, metrics: metrics}
+	return e.endpoints.open()
 }
 
 func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {
@@ -113,19 +86,6 @@ func operators(cfg *config.Config) map[string]gateway.Server {
 		out[d.Name] = gateway.Server{Disabled: d.Reason}
 	}
 	return out
-}
-
-// TurnedOff names the meta-tools that the operator does not want, with the
-// setting that says so.
-func TurnedOff(cfg *config.Config) map[string]string {
-	off := map[string]string{}
-	if !cfg.Meta.EnableCategories {
-		off[meta.CategoriesTool] = setting(cfg, "meta_config.enable_categories")
-	}
-	if !cfg.Meta.EnableSimilarTools {
-		off[meta.SimilarTool] = setting(cfg, "meta_config.enable_similar_tools")
-	}
-	return off
 }
 
 // WordsOnly says why cfg has no embedder, "" when it has one.

@@ -32,7 +32,7 @@ func CheckName(name string) error {
 func (f *file) build(path string) (*Config, error) {
 	c := &Config{
 		Path: path, Listen: f.Listen, State: f.State, Log: f.Log,
-		Embedding: f.Embedding, Index: f.Index, Phrases: f.Phrases, Meta: f.Meta, Default: f.Virtual.Default, Toolboxes: f.Toolboxes, Execution: f.Execution.build(),
+		Embedding: f.Embedding, Index: f.Index, Phrases: f.Phrases, Meta: f.Meta, Toolboxes: f.Toolboxes, Execution: f.Execution.build(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
 		node := f.Servers[name].node
@@ -48,7 +48,7 @@ func (f *file) build(path string) (*Config, error) {
 		}
 		c.Servers = append(c.Servers, server)
 	}
-	return c, errors.Join(c.checkScalars()...)
+	return c, errors.Join(append(c.checkScalars(), f.buildEndpoints(c)...)...)
 }
 
 // switchedOff tells whether an entry says disabled. Nothing else of it is
@@ -148,8 +148,7 @@ func (c *Config) checkScalars() []error {
 	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf("log.format", c.Log.Format, "text", "json")
 	oneOf("embedding.provider", c.Embedding.Provider, "builtin", "ollama", "openai", "none")
-	within("meta_config.max_search_limit", c.Meta.MaxSearchLimit, 1, 50)
-	within("meta_config.default_search_limit", c.Meta.DefaultSearchLimit, 1, c.Meta.MaxSearchLimit)
+	errs = append(errs, limits("meta_config", c.Meta)...)
 	within("execution.retry_attempts", c.Execution.RetryAttempts, 0, 10)
 	if c.Execution.Timeout <= 0 || c.Execution.Timeout > c.Execution.MaxTimeout {
 		errs = append(errs, fmt.Errorf("execution.timeout_seconds: %v is not above 0 and at most max_timeout_seconds, which is %v",

@@ -8,6 +8,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tooldex/tooldex/gateway/view"
 )
 
 // check walks the file beside the type that it is decoded into and reports
@@ -17,6 +19,12 @@ func check(n *yaml.Node, t reflect.Type, path string) (foreign []string, errs []
 	n = resolve(n)
 	if t == reflect.TypeFor[entry]() {
 		return nil, nil // read by itself
+	}
+	switch t {
+	case reflect.TypeFor[endpointNode]():
+		t = reflect.TypeFor[endpointFile]()
+	case reflect.TypeFor[scopeNode]():
+		return checkScope(n, path)
 	}
 	if n.Kind != yaml.MappingNode || t.Kind() != reflect.Map && t.Kind() != reflect.Struct {
 		return nil, nil // a scalar, or a wrong type, which decoding reports
@@ -36,6 +44,18 @@ func check(n *yaml.Node, t reflect.Type, path string) (foreign []string, errs []
 		}
 	}
 	return foreign, errs
+}
+
+// checkScope is check for a rule, or each of a list.
+func checkScope(n *yaml.Node, path string) (foreign []string, errs []error) {
+	if n.Kind != yaml.SequenceNode {
+		return check(n, reflect.TypeFor[view.Rule](), path)
+	}
+	for i, item := range n.Content {
+		_, wrong := checkScope(resolve(item), fmt.Sprintf("%s[%d]", path, i))
+		errs = append(errs, wrong...)
+	}
+	return nil, errs
 }
 
 // resolve follows documents and aliases to the node that holds the value.

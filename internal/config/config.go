@@ -25,6 +25,7 @@ type Config struct {
 	Phrases   Phrases
 	Meta      Meta
 	Default   Endpoint
+	Endpoints []Endpoint         // beside the default one, in order of name
 	Toolboxes map[string]Toolbox // of surface toolbox, by name
 	Execution Execution
 	Unbuilt   []string // accepted settings that do nothing yet
@@ -154,14 +155,6 @@ type Meta struct {
 	MaxSearchLimit         int    `yaml:"max_search_limit"`
 	IncludeMetricsInSearch bool   `yaml:"include_metrics_in_search"`
 	EmbeddingModel         string `yaml:"embedding_model"`
-}
-
-// An Endpoint is an address that clients connect to.
-type Endpoint struct {
-	Enabled             bool   `yaml:"enabled"`
-	Name                string `yaml:"name"`    // that clients see; "" means the program's
-	Surface             string `yaml:"surface"` // its set of meta-tools
-	HideUnderlyingTools bool   `yaml:"hide_underlying_tools"`
 }
 
 // A Toolbox is a named set of servers.

@@ -5,22 +5,25 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tooldex/tooldex/gateway/view"
 )
 
 // file is the configuration as it is written. Each key that a person may
 // write is a field here; check refuses every other one.
 type file struct {
-	Listen    string             `yaml:"listen"`
-	State     string             `yaml:"state"`
-	Log       Log                `yaml:"log"`
-	Servers   map[string]entry   `yaml:"mcpServers"`
-	Embedding Embedding          `yaml:"embedding"`
-	Index     Index              `yaml:"index"`
-	Phrases   Phrases            `yaml:"phrases"`
-	Meta      Meta               `yaml:"meta_config"`
-	Execution executionFile      `yaml:"execution"`
-	Virtual   virtualFile        `yaml:"meta_server"`
-	Toolboxes map[string]Toolbox `yaml:"toolboxes"`
+	Listen    string                  `yaml:"listen"`
+	State     string                  `yaml:"state"`
+	Log       Log                     `yaml:"log"`
+	Servers   map[string]entry        `yaml:"mcpServers"`
+	Embedding Embedding               `yaml:"embedding"`
+	Index     Index                   `yaml:"index"`
+	Phrases   Phrases                 `yaml:"phrases"`
+	Meta      Meta                    `yaml:"meta_config"`
+	Execution executionFile           `yaml:"execution"`
+	Virtual   virtualFile             `yaml:"meta_server"`
+	Endpoints map[string]endpointNode `yaml:"virtual_servers"`
+	Toolboxes map[string]Toolbox      `yaml:"toolboxes"`
 	// Inherit is what servers inherit that do not say it themselves.
 	Inherit variables `yaml:"inherit_env"`
 }
@@ -92,24 +95,12 @@ type executionFile struct {
 }
 
 // virtualFile is S4's meta_server section. Its meta_config and execution mean
-// what the same sections mean at the top; the rest is accepted and named in
-// Config.Unbuilt.
+// what the same sections mean at the top.
 type virtualFile struct {
-	Default        Endpoint                 `yaml:"default"`
-	ScopeTemplates map[string]scopeTemplate `yaml:"scope_templates"`
-	Meta           Meta                     `yaml:"meta_config"`
-	Execution      executionFile            `yaml:"execution"`
-}
-
-// scopeTemplate is S4's reusable scope, read so that a mistake in it is found.
-type scopeTemplate struct {
-	IncludeTags       []string `yaml:"include_tags"`
-	ExcludeTags       []string `yaml:"exclude_tags"`
-	IncludeServers    []string `yaml:"include_servers"`
-	ExcludeServers    []string `yaml:"exclude_servers"`
-	IncludeVisibility []string `yaml:"include_visibility"`
-	IncludeTeams      []string `yaml:"include_teams"`
-	NamePatterns      []string `yaml:"name_patterns"`
+	Default        endpointNode         `yaml:"default"`
+	ScopeTemplates map[string]view.Rule `yaml:"scope_templates"`
+	Meta           Meta                 `yaml:"meta_config"`
+	Execution      executionFile        `yaml:"execution"`
 }
 
 // A Duration is written as Go writes it: 30s, 15m, 1h30m.

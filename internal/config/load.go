@@ -99,7 +99,7 @@ func decode(root *yaml.Node, path string, flags *pflag.FlagSet) (*Config, error)
 		return nil, err
 	}
 	c, err := f.build(path)
-	c.Foreign, c.Unbuilt = append(foreign, c.Foreign...), f.unbuilt(root)
+	c.Foreign, c.Unbuilt = append(foreign, c.Foreign...), f.unbuilt(c)
 	return c, err
 }
 
@@ -148,7 +148,6 @@ func defaults() file {
 		Meta: meta, Execution: execution,
 	}
 	f.Virtual.Meta, f.Virtual.Execution = meta, execution
-	f.Virtual.Default = Endpoint{Enabled: true, Surface: "meta", HideUnderlyingTools: true}
 	return f
 }
 
@@ -174,17 +173,12 @@ func (f *file) merge(root *yaml.Node) error {
 }
 
 // unbuilt names the settings that are accepted and do nothing yet.
-func (f *file) unbuilt(root *yaml.Node) []string {
+func (f *file) unbuilt(c *Config) []string {
 	var out []string
-	inner := child(root, "meta_server")
-	if child(inner, "scope_templates").Kind != 0 {
-		out = append(out, "meta_server.scope_templates")
-	}
-	if !f.Virtual.Default.Enabled {
-		out = append(out, "meta_server.default.enabled")
-	}
-	if !f.Virtual.Default.HideUnderlyingTools {
-		out = append(out, "meta_server.default.hide_underlying_tools")
+	for _, e := range append([]Endpoint{c.Default}, c.Endpoints...) {
+		if !e.HideUnderlyingTools {
+			out = append(out, "hide_underlying_tools: false of "+e.Name)
+		}
 	}
 	if f.Meta.EmbeddingModel != "" {
 		out = append(out, "meta_config.embedding_model (embedding.model chooses it)")

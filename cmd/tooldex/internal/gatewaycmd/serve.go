@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -42,13 +43,14 @@ const serveExample = `  tooldex serve
 
 func (c commands) serve() *cobra.Command {
 	var stdio bool
-	var surface string
+	var surface, server string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve MCP clients over HTTP or stdio", Long: serveHelp, Example: serveExample,
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve one client on standard input and output")
 	cmd.Flags().StringVar(&surface, "surface", "", "serve this `set` of meta-tools in place of meta_server.default.surface")
+	cmd.Flags().StringVar(&server, "server", "", "with --stdio: serve the virtual server of this `name`")
 	cmd.Flags().String("listen", "", "serve HTTP on this loopback `address` (default 127.0.0.1:7420)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if stdio && cmd.Flags().Changed("listen") {
@@ -59,31 +61,49 @@ func (c commands) serve() *cobra.Command {
 				return err
 			}
 		}
-		if stdio {
-			return c.serveStdio(cmd, surface)
+		if server != "" && !stdio {
+			return cli.Usagef(cmd, "--server goes with --stdio; over HTTP connect to /servers/%s/mcp", server)
 		}
-		return c.serveHTTP(cmd, surface)
+		if stdio {
+			return c.serveStdio(cmd, chosen{surface, server})
+		}
+		return c.serveHTTP(cmd, chosen{surface: surface})
 	}
 	return cmd
 }
 
 // serving are the options of an engine that serves cmd's configuration.
-func (c commands) serving(cmd *cobra.Command, surface string, claimed *attach.Listener) app.Options {
+func (c commands) serving(cmd *cobra.Command, as chosen, claimed *attach.Listener) app.Options {
 	return app.Options{
 		Online: true, Serving: true, Claimed: claimed,
 		Load: func() (*config.Config, error) {
 			cfg, err := c.ReadConfig(cmd)
-			return withSurface(cfg, surface), err
+			if err != nil {
+				return nil, err
+			}
+			return as.apply(cfg)
 		},
 	}
 }
 
-// withSurface has a configuration serve the surface, "" its own.
-func withSurface(cfg *config.Config, surface string) *config.Config {
-	if cfg != nil {
-		cfg.Default.Surface = cmp.Or(surface, cfg.Default.Surface)
+// chosen is what flags say of the endpoint that is served: its surface and, on
+// stdio, its name; "" leave the configuration's.
+type chosen struct{ surface, server string }
+
+// apply has a configuration serve what is chosen as its default endpoint.
+func (as chosen) apply(cfg *config.Config) (*config.Config, error) {
+	if as.server != "" {
+		e, err := cfg.Endpoint(as.server)
+		if err != nil {
+			return nil, fmt.Errorf("--server: %w", err)
+		}
+		if !e.Enabled {
+			return nil, fmt.Errorf("--server: virtual server %s is disabled in %s", as.server, cfg.Path)
+		}
+		cfg.Default = e
 	}
-	return cfg
+	cfg.Default.Surface = cmp.Or(as.surface, cfg.Default.Surface)
+	return cfg, nil
 }
 
 // find is who serves cfg already, else the place for this process to do so; it
@@ -109,13 +129,15 @@ func (c commands) find(ctx context.Context, cfg *config.Config, log *slog.Logger
 // sends that is closed, too.
 func (c commands) reloadAtHangup(e *app.Engine) { c.Signals.OnHangup(e.Reload) }
 
-func (c commands) serveHTTP(cmd *cobra.Command, surface string) error {
+func (c commands) serveHTTP(cmd *cobra.Command, as chosen) error {
 	c.Signals.OnHangup(func() {}) // what it asks for is about to be done
 	cfg, err := c.LoadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
-	cfg = withSurface(cfg, surface)
+	if cfg, err = as.apply(cfg); err != nil {
+		return err
+	}
 	ln, err := listenLoopback(cfg.Listen)
 	if err != nil {
 		return err
@@ -124,7 +146,7 @@ func (c commands) serveHTTP(cmd *cobra.Command, surface string) error {
 	if err != nil {
 		c.Note("warning: other processes cannot use the servers of this one: %v", err)
 	}
-	e, err := c.Open(cmd, cfg, c.serving(cmd, surface, claimed), false)
+	e, err := c.Open(cmd, cfg, c.serving(cmd, as, claimed), false)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -138,13 +160,15 @@ func (c commands) serveHTTP(cmd *cobra.Command, surface string) error {
 
 // serveStdio serves one client: through the process that serves already, or by
 // itself.
-func (c commands) serveStdio(cmd *cobra.Command, surface string) error {
+func (c commands) serveStdio(cmd *cobra.Command, as chosen) error {
 	c.Signals.OnHangup(func() {}) // as above; a process that is attached has nothing to do
 	cfg, err := c.LoadConfig(cmd, false)
 	if err != nil {
 		return err
 	}
-	cfg = withSurface(cfg, surface)
+	if cfg, err = as.apply(cfg); err != nil {
+		return err
+	}
 	in, ok := c.In.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(c.In)
@@ -152,7 +176,7 @@ func (c commands) serveStdio(cmd *cobra.Command, surface string) error {
 	log := c.Logger(cmd, cfg, true, false)
 	link, claimed := c.find(cmd.Context(), cfg, log)
 	if link == nil {
-		e, err := c.Open(cmd, cfg, c.serving(cmd, surface, claimed), false)
+		e, err := c.Open(cmd, cfg, c.serving(cmd, as, claimed), false)
 		if err != nil {
 			return err
 		}
@@ -162,24 +186,26 @@ func (c commands) serveStdio(cmd *cobra.Command, surface string) error {
 	log.Info("attached to the tooldex that serves this configuration")
 	pipe := attach.Pipe{
 		In: in, Out: c.Raw, Logger: log,
-		Connect: func(ctx context.Context) (io.ReadWriteCloser, error) { return c.successor(ctx, cmd, surface) },
+		Connect: func(ctx context.Context) (io.ReadWriteCloser, error) { return c.successor(ctx, cmd, as) },
 	}
 	return pipe.Run(cmd.Context(), link)
 }
 
 // successor is who serves this process's client after the one that did has
 // ended: another process, or an engine in this one.
-func (c commands) successor(ctx context.Context, cmd *cobra.Command, surface string) (io.ReadWriteCloser, error) {
+func (c commands) successor(ctx context.Context, cmd *cobra.Command, as chosen) (io.ReadWriteCloser, error) {
 	cfg, err := c.LoadConfig(cmd, false) // it may have changed
 	if err != nil {
 		return nil, err
 	}
-	cfg = withSurface(cfg, surface)
+	if cfg, err = as.apply(cfg); err != nil {
+		return nil, err
+	}
 	link, claimed := c.find(ctx, cfg, c.Logger(cmd, cfg, true, false))
 	if link != nil {
 		return link, nil
 	}
-	e, err := c.Open(cmd, cfg, c.serving(cmd, surface, claimed), false)
+	e, err := c.Open(cmd, cfg, c.serving(cmd, as, claimed), false)
 	if err != nil {
 		return nil, err
 	}
