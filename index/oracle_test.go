@@ -86,9 +86,10 @@ func embedAll(t testing.TB, s *snapshot.Snapshot, e Embedder) *vector.Codes {
 
 // An oracle scores by the formulas of the design, from what Dump writes.
 type oracle struct {
-	ix   *Index
-	dump dump
-	vecs map[string][]float64 // by id, of codes; none when absent
+	ix    *Index
+	dump  dump
+	vecs  map[string][]float64 // by id, of codes; none when absent
+	tools map[string]*Tool     // by id
 }
 
 func newOracle(t *testing.T, ix *Index, e Embedder) *oracle {
@@ -97,13 +98,14 @@ func newOracle(t *testing.T, ix *Index, e Embedder) *oracle {
 	if err := ix.Dump(&b); err != nil {
 		t.Fatal(err)
 	}
-	o := &oracle{ix: ix, vecs: map[string][]float64{}}
+	o := &oracle{ix: ix, vecs: map[string][]float64{}, tools: map[string]*Tool{}}
 	if err := json.Unmarshal(b.Bytes(), &o.dump); err != nil {
 		t.Fatal(err)
 	}
 	s := ix.snapshot()
 	rows := embedAll(t, s, e)
 	for i, d := range s.Docs() {
+		o.tools[d.ID] = &d.Tool
 		if rows.Has(i) {
 			o.vecs[d.ID] = coded(rows.Row(i))
 		}
@@ -116,12 +118,28 @@ func (o *oracle) idf(term string) float64 {
 	return math.Log(1 + (n-df+.5)/(df+.5))
 }
 
-// keyword is BM25F over its upper bound.
-func (o *oracle) keyword(tool *dumpedTool, text string) float64 {
+// shows says whether a tool that the scope shows has the term.
+func (o *oracle) shows(term string, scope *Scope) bool {
+	if scope == nil {
+		return o.dump.DF[term] > 0
+	}
+	for i := range o.dump.Tools {
+		for _, terms := range o.dump.Tools[i].Terms {
+			if terms[term] > 0 && scope.Sees(o.tools[o.dump.Tools[i].ID]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keyword is BM25F over its upper bound, in which an identifier counts only if
+// a tool that the scope shows has it.
+func (o *oracle) keyword(tool *dumpedTool, text string, scope *Scope) float64 {
 	qtf := map[string]int{}
 	var an analysis.Analyzer
 	for _, t := range an.Tokens(text) {
-		if !t.Extra || o.dump.DF[t.Text] > 0 {
+		if !t.Extra || o.shows(t.Text, scope) {
 			qtf[t.Text]++
 		}
 	}
@@ -206,7 +224,7 @@ func (o *oracle) search(t *testing.T, q Query, e Embedder) ([]oracleRow, map[str
 			continue
 		}
 		servers[cmp.Or(hit.Tool.Server, hit.ID)] = true
-		score := o.keyword(&o.dump.Tools[i], q.Text)
+		score := o.keyword(&o.dump.Tools[i], q.Text, q.Filter.Scope)
 		if mode == Keyword && score == 0 && !strings.HasSuffix(q.Text, " "+hit.Tool.Name) {
 			continue
 		}

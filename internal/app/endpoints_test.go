@@ -49,14 +49,14 @@ virtual_servers:
 	web := httptest.NewServer(e.Server.Handler())
 	defer web.Close()
 	for path, want := range map[string]string{"/mcp": "search_tools", "/servers/money/mcp": "discover_tools", "/servers/closed/mcp": "404", "/servers/nobody/mcp": "404"} {
-		if got := listed(t, web.URL+path); !strings.Contains(got, want) {
+		if got := answered(t, web.URL+path); !strings.Contains(got, want) {
 			t.Errorf("tools/list at %s: %s, want %s", path, got, want)
 		}
 	}
 }
 
-// listed is the answer to tools/list without a handshake.
-func listed(t *testing.T, url string) string {
+// answered is the answer to tools/list without a handshake.
+func answered(t *testing.T, url string) string {
 	t.Helper()
 	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
