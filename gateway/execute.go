@@ -60,7 +60,7 @@ func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (E
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
 	began := time.Now()
-	sent, err := g.calls.Call(ctx, g.request(x, r))
+	sent, err := g.calls.Call(ctx, x.request(r, g.opts.Retries))
 	took := time.Since(began)
 	if err != nil {
 		return Execution{}, g.callFailed(ctx, x, sent, err, took)
@@ -162,13 +162,14 @@ func (g *Gateway) check(ctx context.Context, x *prepared, schema *arguments.Sche
 	return nil
 }
 
-func (g *Gateway) request(x *prepared, r ExecuteRequest) upstream.Request {
+// request is what goes to the server.
+func (x *prepared) request(r ExecuteRequest, retries int) upstream.Request {
 	c := r.Client
 	return upstream.Request{
 		Server: x.hit.Tool.Server, Tool: x.hit.Tool.Name, Arguments: r.Arguments,
 		Meta: forwardedMeta(c.Meta), Capabilities: inputCapabilities(c.Capabilities),
 		InputResponses: c.InputResponses, RequestState: c.RequestState,
-		Idempotent: x.retryable, Retries: g.opts.Retries, Progress: c.Progress,
+		Idempotent: x.retryable, Retries: retries, Progress: c.Progress,
 	}
 }
 
