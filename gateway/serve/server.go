@@ -74,6 +74,8 @@ type Server struct {
 	memories memories
 	mounted  map[string]*Server // other endpoints, by name
 	view     atomic.Pointer[view.View]
+
+	unreadTimeout time.Duration // 0 means the constant
 }
 
 // New returns a server of the surface over g; its error names a surface that

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ import (
 // not read them within 2 s. It closes in, not out.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	locked := &lockedWriter{w: out}
-	t := stdioTransport{out: locked, batches: &batches{}, inputEnded: make(chan struct{})}
+	t := stdioTransport{out: locked, batches: &batches{}, inputEnded: make(chan struct{}), patience: cmp.Or(s.unreadTimeout, unreadTimeout)}
 	t.IOTransport = &mcp.IOTransport{Reader: newMessageReader(in, locked, t.batches), Writer: locked, MaxLineLength: maxBody}
 	// The session outlives ctx, so that answers can be written after its end.
 	session, err := s.server.Connect(context.WithoutCancel(ctx), t, nil)
@@ -71,6 +72,7 @@ type stdioTransport struct {
 	out        io.Writer
 	batches    *batches
 	inputEnded chan struct{}
+	patience   time.Duration // with a client that reads no answer
 }
 
 func (t stdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
@@ -96,16 +98,25 @@ type stdioConn struct {
 	endOnce   sync.Once
 	closed    chan struct{}
 
-	mu   sync.Mutex // guards open
+	mu   sync.Mutex // guards open and pile
 	open map[jsonrpc.ID]*openRequest
+	pile pile
 }
 
-type openRequest struct{ cancelled bool }
+type openRequest struct {
+	cancelled bool
+	size      int // of its parameters, in bytes
+}
 
 func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	msg, err := c.Connection.Read(ctx)
+	msg, err := jsonrpc.Message(nil), c.awaitReader(ctx)
+	if err == nil {
+		msg, err = c.Connection.Read(ctx)
+	}
 	if err != nil {
-		c.awaitResponses(ctx)
+		if err != errUnread {
+			c.awaitResponses(ctx)
+		}
 		c.endOnce.Do(func() { close(c.t.inputEnded) })
 		return msg, err
 	}
@@ -120,9 +131,13 @@ func (c *stdioConn) note(r *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.IsCall() {
-		c.open[r.ID] = &openRequest{}
+		if c.open[r.ID] == nil { // the SDK refuses an id in use
+			c.open[r.ID] = &openRequest{size: len(r.Params)}
+			c.pile.bytes += len(r.Params)
+		}
 		return
 	}
+	c.pile.told(len(r.Params))
 	if r.Method != "notifications/cancelled" {
 		return
 	}
@@ -144,9 +159,11 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	c.mu.Lock()
 	o := c.open[r.ID]
+	c.pile.writing++
 	c.mu.Unlock()
 	err := c.respond(ctx, withCode(r), o != nil && o.cancelled)
 	c.mu.Lock()
+	c.pile.written(o)
 	delete(c.open, r.ID)
 	c.mu.Unlock()
 	select {
