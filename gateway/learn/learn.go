@@ -39,6 +39,7 @@ const (
 type Phrases interface {
 	Add(ctx context.Context, more map[string][]phrase.Phrase) (added int, err error)
 	Remove(ctx context.Context, match func(phrase.Phrase) bool, ids ...string) (removed int, err error)
+	Of(id string) (index.ToolPhrases, bool)
 }
 
 var _ Phrases = (*index.Phrases)(nil)
@@ -120,12 +121,14 @@ func (l *Learner) Executed(ctx context.Context, id string) {
 	}
 }
 
-// keep adds a use to those that wait. The caller holds mu.
+// keep adds uses to those that wait. The caller holds mu.
 func (l *Learner) keep(id string, p phrase.Phrase) {
 	for i, q := range l.pending[id] {
 		if phrase.Key(q.Text) == phrase.Key(p.Text) {
-			l.pending[id][i].Count++
-			l.pending[id][i].Time = p.Time
+			l.pending[id][i].Count += p.Count
+			if p.Time.After(q.Time) {
+				l.pending[id][i].Time = p.Time
+			}
 			return
 		}
 	}
@@ -153,8 +156,8 @@ func (l *Learner) Run(ctx context.Context) {
 }
 
 // Flush hands on what was learned, and forgets phrases of use that nobody has
-// confirmed for too long. What cannot be stored waits for the next time,
-// unless its tool is gone.
+// confirmed for too long. What cannot be stored waits for the next time, as
+// far as there is room for it, unless its tool is gone.
 func (l *Learner) Flush(ctx context.Context) {
 	l.mu.Lock()
 	batch := l.pending
@@ -163,10 +166,24 @@ func (l *Learner) Flush(ctx context.Context) {
 	for id, list := range batch {
 		if _, err := l.phrases.Add(ctx, map[string][]phrase.Phrase{id: list}); err != nil {
 			l.log.Warn("what was learned from use is not stored", "tool", id, "error", err)
+			l.putBack(id, list)
 		}
 	}
 	now := time.Now()
 	if _, err := l.phrases.Remove(ctx, func(p phrase.Phrase) bool { return p.Expired(now) }); err != nil {
 		l.log.Warn("old phrases of use are not forgotten", "error", err)
+	}
+}
+
+// putBack lets what could not be stored wait, unless the tool is gone: then
+// nothing will ever store it.
+func (l *Learner) putBack(id string, list []phrase.Phrase) {
+	if _, there := l.phrases.Of(id); !there {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range list {
+		l.keep(id, p)
 	}
 }

@@ -3,6 +3,7 @@ package learn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -132,5 +133,53 @@ func TestBounds(t *testing.T) {
 	p, _ := ix.Phrases().Of(send.ID)
 	if len(p.Phrases) != phrase.MostStored || p.Counted != phrase.Most {
 		t.Errorf("%d phrases, %d count", len(p.Phrases), p.Counted)
+	}
+}
+
+// A full disk stores nothing.
+type full struct {
+	Phrases
+	err error
+}
+
+func (f *full) Add(ctx context.Context, more map[string][]phrase.Phrase) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	return f.Phrases.Add(ctx, more)
+}
+
+// What cannot be stored waits and is counted with what comes after it; what
+// was learned of a tool that has gone is dropped.
+func TestFailedFlush(t *testing.T) {
+	ix, send, purge := catalog(t)
+	disk := &full{ix.Phrases(), errors.New("no space left on device")}
+	l := New(disk, slog.New(slog.DiscardHandler))
+	a := gateway.InSession(t.Context(), "a")
+	use := func(query string, h index.Hit) {
+		l.Searched(a, query, []index.Hit{h})
+		l.Executed(a, h.ID)
+	}
+	use("shoot off an email", send)
+	use("tidy up", purge)
+	gone := purge
+	gone.ID = "gone"
+	use("what was that", gone)
+	l.Flush(t.Context())
+	if got := learned(t, ix, send); got != "" || l.waiting != 2 {
+		t.Errorf("nothing is stored, and 2 wait: %q, %d", got, l.waiting)
+	}
+	use("shoot off an email", send)
+	for i := range mostOfTool + 5 {
+		use(fmt.Sprint("query ", i), purge)
+	}
+	l.Flush(t.Context())
+	if l.waiting != 1+mostOfTool || len(l.pending[purge.ID]) != mostOfTool {
+		t.Errorf("%d wait, %d of one tool", l.waiting, len(l.pending[purge.ID]))
+	}
+	disk.err = nil
+	l.Flush(t.Context())
+	if got := learned(t, ix, send); got != "shoot off an email ×2 use. " || l.waiting != 0 {
+		t.Errorf("after there is room again: %q, %d wait", got, l.waiting)
 	}
 }
