@@ -203,7 +203,7 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 		text, _ := json.Marshal(strings.Repeat("x", 3<<20))
 		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, text))
 	case "huge":
-		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 50<<20) + `"}]}`)
+		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("x", wire.MaxMessage) + `"}]}`)
 	case "garbage":
 		send("this is a log line, not a message")
 		send(`{"neither":"is this"}`)
