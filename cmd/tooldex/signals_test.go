@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -101,8 +102,35 @@ func TestDemoCleansUp(t *testing.T) {
 		if err := c.Wait(); err != nil {
 			t.Errorf("%v: %v\n%s", s, err, c.logs)
 		}
+		if !strings.Contains(c.logs.String(), "goodbye") {
+			t.Errorf("%v: no goodbye:\n%s", s, c.logs)
+		}
 		if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 			t.Errorf("%v: left behind: %v, %v", s, left, err)
 		}
+	}
+}
+
+// Another terminal uses the demo's servers by its file, and the demo notes it.
+func TestDemoFromAnotherTerminal(t *testing.T) {
+	tmp, err := os.MkdirTemp("", "a ${B}") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(tmp) })
+	demo := startChild(t, []string{"TMPDIR=" + tmp}, "demo", "--listen", "127.0.0.1:0")
+	demo.await(t, "your servers:")
+	found, err := filepath.Glob(filepath.Join(tmp, "*", "tooldex.json"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	call := startChild(t, nil, "--config", found[0], "call", "text/count_text", "text=one two")
+	if err := call.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, call.logs)
+	}
+	demo.await(t, "text/count_text ok") // it ran there
+	demo.signal(t, os.Interrupt)
+	if err := demo.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, demo.logs)
 	}
 }

@@ -51,6 +51,10 @@ type Options struct {
 	MaxSessions int      // most sessions, and most streams without one, over HTTP that clients keep open; 0 means 1,000
 	Hosts       []string // Host names accepted beside the loopback ones
 
+	// OnCall is told of every call of a meta-tool when it has been answered,
+	// from several goroutines; nil means nobody.
+	OnCall func(metaTool string, isError bool, took time.Duration)
+
 	Metrics *Metrics     // nil means ones of its own
 	Logger  *slog.Logger // nil discards
 }
@@ -171,7 +175,11 @@ func (s *Server) call(ctx context.Context, c surface.Call) *surface.Answer {
 	if !s.names[name] {
 		name = "unknown" // callers choose the names
 	}
-	s.metrics.metaCall(name, answer.IsError, time.Since(began))
+	took := time.Since(began)
+	s.metrics.metaCall(name, answer.IsError, took)
+	if s.opts.OnCall != nil {
+		s.opts.OnCall(name, answer.IsError, took)
+	}
 	return answer
 }
 

@@ -60,6 +60,9 @@ type Options struct {
 
 	// Calls runs the tools, in place of servers of its own; nil runs none.
 	Calls gateway.Caller
+	// OnCall is told of calls as they are answered, of meta-tools and those that
+	// other processes make, from several goroutines; nil means nobody.
+	OnCall func(what string, isError bool, took time.Duration)
 	// Load reads the configuration again, whose servers then change while they
 	// run; nil leaves them as they are.
 	Load func() (*config.Config, error)
@@ -85,6 +88,7 @@ type Engine struct {
 	endpoints     *endpoints
 	learner       *learn.Learner // nil unless it learns from use
 	listings      *listings      // of the servers, while they run
+	onCall        func(what string, isError bool, took time.Duration)
 	closeEmbedder func() error
 
 	closing   context.Context // done when Close is called
@@ -149,6 +153,7 @@ func (e *Engine) open(o Options) error {
 	if o.Serving && e.Config.Phrases.Learn == "on" {
 		e.learner = learn.New(e.Index.Phrases(), e.log)
 	}
+	e.onCall = o.OnCall
 	return e.openGateway(calls)
 }
 
@@ -225,9 +230,17 @@ func (e *Engine) Run(ctx context.Context, f func(context.Context) error) error {
 }
 
 // Serve runs the servers and answers clients on ln until ctx ends, and other
-// processes that attach.
-func (e *Engine) Serve(ctx context.Context, ln net.Listener) error {
-	return e.serve(ctx, ln.Addr().String(), func(ctx context.Context) error { return e.Server.Serve(ctx, ln) })
+// processes that attach. first, if it is not nil, runs before clients on ln are
+// answered, and its error is Serve's.
+func (e *Engine) Serve(ctx context.Context, ln net.Listener, first func(context.Context) error) error {
+	return e.serve(ctx, ln.Addr().String(), func(ctx context.Context) error {
+		if first != nil {
+			if err := first(ctx); err != nil {
+				return errors.Join(err, ln.Close())
+			}
+		}
+		return e.Server.Serve(ctx, ln)
+	})
 }
 
 // ServeStdio runs the servers and answers one client over in and out, and

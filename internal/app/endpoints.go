@@ -42,7 +42,7 @@ func (e *endpoints) open() (err error) {
 
 func (e *endpoints) openOne(x config.Endpoint, place string) (*serve.Server, error) {
 	s, err := serve.New(e.Gateway, serve.Options{
-		Name: x.Title, Version: e.version, Metrics: e.metrics, Logger: e.log,
+		Name: x.Title, Version: e.version, Metrics: e.metrics, Logger: e.log, OnCall: e.onCall,
 		Surface: x.Surface, View: viewOf(e.Gateway, x), Off: !x.Enabled,
 		SurfaceOptions: surface.Options{
 			DefaultLimit: x.Meta.DefaultSearchLimit, MaxLimit: x.Meta.MaxSearchLimit,

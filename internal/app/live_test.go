@@ -53,7 +53,7 @@ func serving(t *testing.T, lines string) running {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.Serve(ctx, ln) }()
+	go func() { done <- r.Serve(ctx, ln, nil) }()
 	t.Cleanup(func() {
 		stop()
 		if err := errors.Join(<-done, r.Close()); err != nil {

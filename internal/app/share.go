@@ -163,7 +163,11 @@ func (s *sharing) call(ctx context.Context, request json.RawMessage) any {
 	defer res.Release()
 	var answer struct{ IsError bool }
 	ok := err == nil && json.Unmarshal(res.Raw, &answer) == nil && !answer.IsError
-	s.e.Index.Record((&tool.Tool{Server: r.Server, Name: r.Tool}).ID(), ok, time.Since(began))
+	took := time.Since(began)
+	s.e.Index.Record((&tool.Tool{Server: r.Server, Name: r.Tool}).ID(), ok, took)
+	if s.e.onCall != nil {
+		s.e.onCall(r.Server+"/"+r.Tool, !ok, took)
+	}
 	out := remoteResult{Raw: res.Raw, Protocol: res.Protocol, Sent: res.Sent}
 	if err != nil {
 		out.Error = err.Error()

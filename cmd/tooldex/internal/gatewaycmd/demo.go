@@ -17,7 +17,6 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/searchcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/gateway"
-	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/surface/meta"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/index"
@@ -71,10 +70,11 @@ func demoConfig(dir string) (*config.Config, error) {
 	}
 	servers := map[string]any{}
 	for _, g := range sample.Groups() {
-		servers[g] = map[string]any{"command": "tooldex"}
+		servers[g] = map[string]any{"command": literal(self), "args": []string{"sample-server", "--group", g, "--root", literal(files)}}
 	}
+	state := filepath.Join(dir, "state")
 	path := filepath.Join(dir, "tooldex.json")
-	text, err := json.Marshal(map[string]any{"mcpServers": servers})
+	text, err := json.Marshal(map[string]any{"mcpServers": servers, "state": literal(state)})
 	if err != nil {
 		return nil, err
 	}
@@ -85,14 +85,14 @@ func demoConfig(dir string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Set here and not in the file: TOOLDEX_STATE must not lead the demo into
-	// the person's own folder, and paths may hold what looks like ${VAR}.
-	cfg.State = filepath.Join(dir, "state")
-	for i := range cfg.Servers {
-		spec := &cfg.Servers[i].Spec
-		spec.Command, spec.Args = self, []string{"sample-server", "--group", spec.Name, "--root", files}
-	}
+	cfg.State = state // TOOLDEX_STATE must not lead the demo into the person's own folder
 	return cfg, nil
+}
+
+// literal is a path as the configuration's file has it when it holds what
+// looks like ${VAR}: its $ is the default of a variable that nobody sets.
+func literal(path string) string {
+	return strings.ReplaceAll(path, "${", "${TOOLDEX_DEMO_DOLLAR:-$}{")
 }
 
 // runDemo walks and then serves on addr; "" serves nothing.
@@ -101,21 +101,22 @@ func (c commands) runDemo(cmd *cobra.Command, dir, addr string) error {
 	if err != nil {
 		return err
 	}
+	if addr != "" {
+		return c.demoServe(cmd, cfg, addr)
+	}
 	e, err := c.Open(cmd, cfg, app.Options{Online: true}, false)
 	if err != nil {
 		return err
 	}
-	err = e.Run(cmd.Context(), func(ctx context.Context) error {
-		walk := c.walk
-		if c.JSON {
-			walk = c.walkJSON
-		}
-		if err := walk(ctx, e); err != nil || addr == "" {
-			return err
-		}
-		return c.demoServe(ctx, e, addr)
-	})
+	err = e.Run(cmd.Context(), func(ctx context.Context) error { return c.anyWalk(ctx, e) })
 	return errors.Join(err, e.Close())
+}
+
+func (c commands) anyWalk(ctx context.Context, e *app.Engine) error {
+	if c.JSON {
+		return c.walkJSON(ctx, e)
+	}
+	return c.walk(ctx, e)
 }
 
 // walk shows each step of the main job and what came of it.
@@ -272,22 +273,4 @@ func demoExecute(ctx context.Context, e *app.Engine, args string) (json.RawMessa
 		return nil, err
 	}
 	return e.Server.Call(ctx, "execute_tool", arguments).JSON, nil
-}
-
-// demoServe goes on serving until the person has seen enough.
-func (c commands) demoServe(ctx context.Context, e *app.Engine, addr string) error {
-	ln, err := listenLoopback(addr)
-	if err != nil && addr == demoListen {
-		ln, err = listen("127.0.0.1:0")
-	}
-	if err != nil {
-		return err
-	}
-	url := "http://" + ln.Addr().String() + "/mcp"
-	c.step(6, "Serving MCP clients on %s until you press Ctrl-C", url)
-	c.Say("   Claude Code:  claude mcp add --transport http tooldex %s", url)
-	c.Say("   Cursor:       {\"mcpServers\": {\"tooldex\": {\"url\": %q}}}", url)
-	c.Say("   your servers: tooldex import --write, then tooldex serve")
-	serve.TuneGC()
-	return e.Server.Serve(ctx, ln)
 }

@@ -155,7 +155,7 @@ func (c commands) serveHTTP(cmd *cobra.Command, as chosen) error {
 	if len(cfg.Servers)+len(cfg.Broken()) == 0 {
 		c.Note("warning: %s names no server; \"tooldex import --write\" takes over those of your clients", cfg.Path)
 	}
-	return errors.Join(e.Serve(cmd.Context(), ln), e.Close())
+	return errors.Join(e.Serve(cmd.Context(), ln, nil), e.Close())
 }
 
 // serveStdio serves one client: through the process that serves already, or by
