@@ -163,6 +163,10 @@ func (c entries) runAdd(cmd *cobra.Command, s clients.Server, f *addFlags) error
 	return c.Result(out, func() {
 		c.Hang("", fmt.Sprintf("added to %s: %s%s.", path, s.Name, has(out)))
 		c.sayCopy(out.Backup)
+		if out.Checked {
+			c.Say("They are searchable now; a tooldex that is serving sees them by itself.")
+			return
+		}
 		c.Say("\"tooldex reindex --server %s\" makes its tools searchable.", s.Name)
 	})
 }
@@ -192,16 +196,20 @@ func insert(s clients.Server) func(settings.Format, []byte) ([]byte, error) {
 	}
 }
 
-// try starts one server and counts its tools. What it lists is not stored.
+// try starts one server, stores what it lists, and counts it. Nobody sees what
+// is stored before the configuration names the server; if it never does, it is
+// forgotten as any other server that no configuration names.
 func (c entries) try(cmd *cobra.Command, cfg *config.Config, name string, timeout time.Duration) (int, error) {
-	probe := *cfg
-	probe.State = "" // in memory
-	probe.Embedding = config.Embedding{Provider: embed.None}
-	e, err := c.Open(cmd, &probe, app.Options{Online: true, Servers: []string{name}}, true)
+	e, err := c.Open(cmd, cfg, app.Options{Online: true, Servers: []string{name}}, true)
 	if err != nil {
 		return 0, err
 	}
-	rows, err := commands{c.CLI}.relist(cmd.Context(), e, []string{name}, timeout)
+	own := commands{c.CLI}
+	rows, err := own.relist(cmd.Context(), e, []string{name}, timeout)
+	// Vectors of an endpoint take long and may fail: serving makes them.
+	if err == nil && cfg.Embedding.Provider == embed.Builtin {
+		err = own.awaitVectors(cmd.Context(), e, false)
+	}
 	if err = errors.Join(err, e.Close()); err != nil {
 		return 0, err
 	}
