@@ -105,6 +105,9 @@ func (r *messageReader) batch(line []byte) error {
 	if r.version >= firstWithoutBatches {
 		return refuse("protocol version " + words.Excerpt(r.version) + " has no batches")
 	}
+	if len(messages) > maxBatch {
+		return refuse(fmt.Sprintf("a batch of %d messages, of at most %d: send it in parts", len(messages), maxBatch))
+	}
 	b := &batch{}
 	var passed []byte
 	for _, raw := range messages {
@@ -129,6 +132,9 @@ func (r *messageReader) batch(line []byte) error {
 	}
 	return nil
 }
+
+// maxBatch bounds the messages of a batch, as each of them may be a call.
+const maxBatch = 100
 
 // firstWithoutBatches is the protocol version that took batches away.
 const firstWithoutBatches = "2025-06-18"
