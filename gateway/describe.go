@@ -23,6 +23,9 @@ type Description struct {
 	Input       json.RawMessage // schema; one that allows every object where the server's is none
 	Output      json.RawMessage // schema, nil for none
 	Annotations json.RawMessage // claims of the server, nil for none
+	Icons       json.RawMessage // nil for none, as are the next two
+	Execution   json.RawMessage
+	Meta        json.RawMessage // _meta without the protocol's own keys
 	About       string          // of the server
 	Metrics     index.Metrics
 	Similar     []index.Neighbor
@@ -43,6 +46,7 @@ func (g *Gateway) Describe(ctx context.Context, v view.View, r DescribeRequest) 
 		Hit: hit, Input: obj.input.JSON(), Output: obj.OutputSchema, Annotations: obj.Annotations,
 		About: g.serverDescription(hit.Tool.Server), Metrics: g.ix.Metrics(hit.ID),
 	}
+	d.Icons, d.Execution, d.Meta = obj.extras()
 	if r.Similar > 0 {
 		d.Similar, err = g.similar(ctx, v, hit, r.Similar)
 	}

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/tooldex/tooldex/gateway/arguments"
+	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/index/tool"
@@ -114,6 +116,44 @@ func (g *Gateway) object(hit index.Hit) (*toolObject, error) {
 	obj.input = arguments.NewSchema(tool.InputSchema(raw), func(bytes int) { g.objects.grow(hit.ID, obj, bytes) })
 	g.objects.add(hit.ID, obj)
 	return obj, nil
+}
+
+// extras are the members of a tool object that are only shown, as parts of raw
+// where nothing is left out of them; nil for those that are missing or null.
+func (o *toolObject) extras() (icons, execution, meta json.RawMessage) {
+	rawjson.Each(o.raw, func(key string, value json.RawMessage) {
+		if rawjson.Kind(value) == "null" {
+			value = nil
+		}
+		switch key {
+		case "icons":
+			icons = value
+		case "execution":
+			execution = value
+		case "_meta":
+			meta = withoutProtocol(value)
+		}
+	})
+	return icons, execution, meta
+}
+
+// withoutProtocol is a _meta without the keys that belong to one hop, nil if
+// nothing else is in it.
+func withoutProtocol(meta json.RawMessage) json.RawMessage {
+	var kept []rawjson.Member
+	n := 0
+	rawjson.Each(meta, func(key string, value json.RawMessage) {
+		if n++; !strings.HasPrefix(key, protocolPrefix) {
+			kept = append(kept, rawjson.Member{Key: key, Value: value})
+		}
+	})
+	switch {
+	case n == len(kept):
+		return meta
+	case len(kept) == 0:
+		return nil
+	}
+	return rawjson.Object(kept)
 }
 
 // repeatable reports whether the annotations claim that running twice is the

@@ -30,7 +30,8 @@ func (d *description) fit(whole string) {
 	if err != nil { // arguments are JSON
 		examples, d.Examples = nil, nil
 	}
-	size := len(examples) + len(d.OutputSchema) + len(d.Annotations) + len(d.Description) + len(d.InputSchema)
+	size := len(examples) + len(d.OutputSchema) + len(d.Annotations) + len(d.Description) + len(d.InputSchema) +
+		len(d.Icons) + len(d.Execution) + len(d.Meta)
 	drop := func(what string, bytes int, without func()) {
 		if size <= words.MaxDescribed || bytes == 0 {
 			return
@@ -40,6 +41,9 @@ func (d *description) fit(whole string) {
 		d.Warnings = append(d.Warnings, fmt.Sprintf(
 			"%s of %d KB left out, as all together would exceed %d KB%s", what, (bytes+1023)>>10, words.MaxDescribed>>10, whole))
 	}
+	drop("icons", len(d.Icons), func() { d.Icons = nil })
+	drop("_meta", len(d.Meta), func() { d.Meta = nil })
+	drop("execution", len(d.Execution), func() { d.Execution = nil })
 	drop("examples", len(examples), func() { d.Examples = nil })
 	drop("output_schema", len(d.OutputSchema), func() { d.OutputSchema = nil })
 	drop("annotations", len(d.Annotations), func() { d.Annotations = nil })

@@ -23,6 +23,7 @@ func hostileTool(name string) json.RawMessage {
 		"name": name, "description": strings.Repeat("Read words. ", 50<<10),
 		"inputSchema":  map[string]any{"type": "object", "properties": map[string]any{"path": map[string]any{"description": strings.Repeat("x", 200<<10)}}},
 		"outputSchema": map[string]any{"type": "object", "description": strings.Repeat("y", 200<<10)},
+		"icons":        []any{map[string]any{"src": "data:image/png;base64," + strings.Repeat("A", 300<<10)}},
 		"_meta":        map[string]any{"tags": many, "category": strings.Repeat("c", 100<<10)},
 	})
 	if err != nil {
@@ -78,7 +79,7 @@ func TestRepliesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(text) > words.MaxDescribed+32<<10 || !strings.Contains(string(text), "output_schema of 201 KB left out") || len(d["input_schema"].(map[string]any)) != 2 {
+	if len(text) > words.MaxDescribed+32<<10 || !strings.Contains(string(text), "output_schema of 201 KB left out") || !strings.Contains(string(text), "icons of 301 KB left out") || len(d["input_schema"].(map[string]any)) != 2 {
 		t.Errorf("described in %d bytes: %.300s … %v", len(text), text, d["warnings"])
 	}
 }

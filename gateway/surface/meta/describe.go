@@ -22,6 +22,9 @@ type description struct {
 	InputSchema  json.RawMessage `json:"input_schema"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	Icons        json.RawMessage `json:"icons,omitempty"`
+	Execution    json.RawMessage `json:"execution,omitempty"`
+	Meta         json.RawMessage `json:"_meta,omitempty"`
 	Tags         []string        `json:"tags,omitempty"`
 	Category     string          `json:"category"`
 	Server       serverAbout     `json:"server"`
@@ -92,6 +95,7 @@ func describe(d gateway.Description) *description {
 	out := &description{
 		ID: d.ID, Name: t.Name, Qualified: t.QualifiedName(), Title: t.Title, Description: t.Description,
 		InputSchema: d.Input, OutputSchema: d.Output, Annotations: d.Annotations,
+		Icons: d.Icons, Execution: d.Execution, Meta: d.Meta,
 		Tags: t.Tags, Category: d.Category,
 		Server:    serverAbout{Name: t.Server, Description: d.About},
 		CreatedAt: timestamp(t.FirstSeen), Inexecutable: t.Inexecutable, Warnings: t.Warnings,

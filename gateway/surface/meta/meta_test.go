@@ -248,6 +248,34 @@ func TestDescribeTool(t *testing.T) {
 	}
 }
 
+// What tooldex itself has no use for is shown as the server sent it.
+func TestDescribeToolShowsTheRest(t *testing.T) {
+	for _, tt := range []struct{ members, want string }{
+		{`"icons":[{"src":"https://example.com/a.png?x=1&y=<2>","sizes":["48x48"]}],"execution":{"taskSupport":"optional","n":1.50}`,
+			`"icons":[{"src":"https://example.com/a.png?x=1&y=<2>","sizes":["48x48"]}],"execution":{"taskSupport":"optional","n":1.50},"category"`},
+		{`"_meta":{"b.example/x":12345678901234567890,"a":null}`, `"_meta":{"b.example/x":12345678901234567890,"a":null}`},
+		{`"_meta":{"io.modelcontextprotocol/y":1,"z":1e2,"a":[]}`, `"_meta":{"z":1e2,"a":[]}`},
+		{`"_meta":{"io.modelcontextprotocol/y":1}`, ``},
+		{`"icons":null,"execution":null,"_meta":null`, ``},
+		{`"title":"T"`, ``},
+	} {
+		g := over(gatewaytest.Open(t), nil, gateway.Options{}, surface.Options{})
+		tool := `{"name":"x","description":"Does x.","inputSchema":{"type":"object"},` + tt.members + `}`
+		if _, err := g.Sync(t.Context(), "s", upstream.Listing{Tools: []json.RawMessage{json.RawMessage(tool)}}); err != nil {
+			t.Fatal(err)
+		}
+		got := string(g.Call(t.Context(), "describe_tool", json.RawMessage(`{"tool_name":"s/x"}`)).JSON)
+		if !strings.Contains(got, tt.want) || !strings.Contains(got, `"name":"x"`) {
+			t.Errorf("%s: %s is not in %s", tt.members, tt.want, got)
+		}
+		for _, key := range []string{`"icons"`, `"execution"`, `"_meta"`, "io.modelcontextprotocol"} {
+			if strings.Contains(got, key) && !strings.Contains(tt.want, key) {
+				t.Errorf("%s: %s is in %s", tt.members, key, got)
+			}
+		}
+	}
+}
+
 func TestNameForms(t *testing.T) {
 	g := newGateway(t, nil, gateway.Options{})
 	id := ask(t, g, "describe_tool", `{"tool_name":"files/read_file"}`)["id"].(string)
