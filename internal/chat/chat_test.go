@@ -85,7 +85,10 @@ func TestWithoutSchema(t *testing.T) {
 
 func TestAsksAgain(t *testing.T) {
 	for name, bad := range map[string]func(w http.ResponseWriter){
-		"full":      func(w http.ResponseWriter) { w.Header().Set("Retry-After", "0"); http.Error(w, "busy", 429) },
+		"full": func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "0")
+			http.Error(w, "busy", http.StatusTooManyRequests)
+		},
 		"broken":    func(w http.ResponseWriter) { http.Error(w, "oops", 500) },
 		"no JSON":   func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") },
 		"cut":       func(w http.ResponseWriter) { fmt.Fprint(w, openAIReply[:30]) },
@@ -114,7 +117,7 @@ func TestAsksAgain(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for name, bad := range map[string]func(w http.ResponseWriter){
 		"HTTP 401 Unauthorized: bad key [key] given": func(w http.ResponseWriter) {
-			http.Error(w, `{"error":{"message":"bad key s3cret\ngiven"}}`, 401)
+			http.Error(w, `{"error":{"message":"bad key s3cret\ngiven"}}`, http.StatusUnauthorized)
 		},
 		"HTTP 404 Not Found: no such model":  func(w http.ResponseWriter) { http.Error(w, `{"error":"no such model"}`, 404) },
 		"HTTP 307 Temporary Redirect":        func(w http.ResponseWriter) { w.Header().Set("Location", "http://evil.example/"); w.WriteHeader(307) },

@@ -45,7 +45,7 @@ func (s Self) entry(client string) (selfEntry, error) {
 	}
 	switch client {
 	case "claude-desktop":
-		return selfEntry{}, errors.New("Claude Desktop starts its servers itself: connect it without an address")
+		return selfEntry{}, errors.New("connect it without an address: Claude Desktop starts its servers itself")
 	case "vscode", "claude-code":
 		return selfEntry{Type: "http", URL: s.URL}, nil
 	case "windsurf":

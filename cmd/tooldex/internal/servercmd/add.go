@@ -204,7 +204,7 @@ func (c entries) try(cmd *cobra.Command, cfg *config.Config, name string, timeou
 	if err != nil {
 		return 0, err
 	}
-	own := commands{c.CLI}
+	own := commands(c)
 	rows, err := own.relist(cmd.Context(), e, []string{name}, timeout)
 	// Vectors of an endpoint take long and may fail: serving makes them.
 	if err == nil && cfg.Embedding.Provider == embed.Builtin {
