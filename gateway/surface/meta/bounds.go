@@ -16,6 +16,10 @@ const (
 	maxHomes   = 10  // near-duplicates named beside a tool
 
 	maxSchemaBytes = 512 << 10 // bytes of all schemas in the rows of a reply
+
+	// maxExtra is how many bytes each of icons, _meta and execution may have: a
+	// picture in a data: URI fills a context and tells a model nothing.
+	maxExtra = 4 << 10
 )
 
 // fit leaves out what makes d larger than words.MaxDescribed, the least needed
@@ -26,12 +30,20 @@ func (d *description) fit(whole string) {
 	d.Tags = words.CutAll(d.Tags, words.MaxLabel, 2*words.MaxLabels)
 	d.Category, d.Inexecutable = words.Cut(d.Category, words.MaxLabel), words.Cut(d.Inexecutable, words.MaxReason)
 	d.Warnings = words.CutAll(d.Warnings, words.MaxReason, words.MaxLabels)
+	for _, extra := range []struct {
+		name  string
+		value *json.RawMessage
+	}{{"icons", &d.Icons}, {"_meta", &d.Meta}, {"execution", &d.Execution}} {
+		if n := len(*extra.value); n > maxExtra {
+			*extra.value = nil
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s of %d KB left out, as more than %d KB%s", extra.name, (n+1023)>>10, maxExtra>>10, whole))
+		}
+	}
 	examples, err := rawjson.Marshal(d.Examples)
 	if err != nil { // arguments are JSON
 		examples, d.Examples = nil, nil
 	}
-	size := len(examples) + len(d.OutputSchema) + len(d.Annotations) + len(d.Description) + len(d.InputSchema) +
-		len(d.Icons) + len(d.Execution) + len(d.Meta)
+	size := len(examples) + len(d.OutputSchema) + len(d.Annotations) + len(d.Description) + len(d.InputSchema)
 	drop := func(what string, bytes int, without func()) {
 		if size <= words.MaxDescribed || bytes == 0 {
 			return
@@ -41,9 +53,6 @@ func (d *description) fit(whole string) {
 		d.Warnings = append(d.Warnings, fmt.Sprintf(
 			"%s of %d KB left out, as all together would exceed %d KB%s", what, (bytes+1023)>>10, words.MaxDescribed>>10, whole))
 	}
-	drop("icons", len(d.Icons), func() { d.Icons = nil })
-	drop("_meta", len(d.Meta), func() { d.Meta = nil })
-	drop("execution", len(d.Execution), func() { d.Execution = nil })
 	drop("examples", len(examples), func() { d.Examples = nil })
 	drop("output_schema", len(d.OutputSchema), func() { d.OutputSchema = nil })
 	drop("annotations", len(d.Annotations), func() { d.Annotations = nil })
