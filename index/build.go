@@ -12,9 +12,10 @@ import (
 // catalog, the vectors and the parameters send it what has changed. Changes
 // that come while it builds become one snapshot.
 type builder struct {
-	asked chan struct{}
-	stop  chan struct{}
-	done  chan struct{}
+	asked    chan struct{}
+	stop     chan struct{}
+	done     chan struct{}
+	watchers watchers
 
 	// What every snapshot is made with.
 	threshold    int
@@ -87,6 +88,7 @@ func (b *builder) run(es *spaces.Spaces) {
 		case next != nil:
 			next.Params, next.Threshold, next.QueryTimeout, next.WordsOnly = params, b.threshold, b.queryTimeout, b.wordsOnly
 			es.Show(snapshot.New(*next))
+			b.watchers.tell()
 		case changed:
 			es.SetParams(params)
 		}

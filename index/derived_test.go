@@ -76,7 +76,7 @@ func rowsOf(t *testing.T, ix *Index) []byte {
 // that is made of the same tools in another order.
 func TestDerivedFile(t *testing.T) {
 	dir := t.TempDir()
-	o := Options{Embedder: hashEmbedder{}}
+	o := Options{Embedder: hashEmbedder{}, Pack: &knowing{}}
 	ix := openDir(t, dir, o)
 	tools := catalogOf(500)
 	for name, list := range tools { // one after the other, some twice

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/tooldex/tooldex/index/pack"
 )
 
 // catalogOf makes n tools on servers of 100 each, like those of real servers:
@@ -74,6 +76,16 @@ func BenchmarkOpen(b *testing.B) {
 // the vectors of its tools.
 func BenchmarkOpenVectors(b *testing.B) {
 	benchmarkOpen(b, Options{Embedder: hashEmbedder{}}, wordyCatalog(10_000, 85))
+}
+
+// BenchmarkOpenPhrases is BenchmarkOpenVectors with five phrases to each tool.
+func BenchmarkOpenPhrases(b *testing.B) {
+	benchmarkOpen(b, Options{Embedder: hashEmbedder{}, Pack: &knowing{}}, wordyCatalog(10_000, 85))
+}
+
+// BenchmarkOpenPack opens a catalog of which the pack knows nothing.
+func BenchmarkOpenPack(b *testing.B) {
+	benchmarkOpen(b, Options{Pack: pack.Builtin()}, catalogOf(10_000))
 }
 
 func benchmarkOpen(b *testing.B, o Options, tools map[string][]Tool) {

@@ -89,14 +89,14 @@ func TestReopen(t *testing.T) {
 		}
 	}
 	st := ix.Status()
-	if len(st.Servers) != 1 || !st.Servers[0].Stale || st.Servers[0].Listed.IsZero() || st.Problem != "" || st.Bytes == 0 {
+	if len(st.Servers) != 1 || st.Servers[0].Listed.IsZero() || st.Problem != "" || st.Bytes == 0 {
 		t.Errorf("status %+v", st)
 	}
 	if d := replace(t, ix, "files", list...); d.Unchanged != 2 || len(d.Added)+len(d.Changed)+len(d.Removed) > 0 {
 		t.Errorf("the same list again: %+v", d)
 	}
-	if ix.Status().Servers[0].Stale {
-		t.Error("a server that was listed is still stale")
+	if now := ix.Status().Servers[0].Listed; !now.After(st.Servers[0].Listed) {
+		t.Errorf("a server that was listed again was so at %v, before at %v", now, st.Servers[0].Listed)
 	}
 }
 

@@ -54,8 +54,11 @@ type Options struct {
 	// work, no embedding of documents.
 	Offline bool
 	// Pack gives phrases for tools that it knows; nil knows none.
-	Pack   Packer
-	Logger *slog.Logger // nil discards
+	Pack Packer
+	// Confirmers is how many must have confirmed a phrase of use before it
+	// counts; 0 counts each.
+	Confirmers int
+	Logger     *slog.Logger // nil discards
 }
 
 // Status describes an Index for people and machines.

@@ -50,7 +50,7 @@ func Open(dir string, o Options) (*Index, error) {
 	}
 	ix := &Index{folder: fd, meter: usage.NewMeter(), builder: newBuilder(&o), options: o}
 	ix.catalog = catalog.New(catalog.Options{
-		Folder: fd, Meter: ix.meter, Pack: o.Pack, Current: &ix.current, Show: ix.builder.show, Relist: o.Relist,
+		Folder: fd, Meter: ix.meter, Pack: o.Pack, Confirmers: o.Confirmers, Current: &ix.current, Show: ix.builder.show, Relist: o.Relist,
 		Remade: func(ctx context.Context) { ix.spaces.StoreAll(ctx) },
 	})
 	ix.spaces = spaces.New(spaces.Options{

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -194,11 +197,151 @@ func TestStalePhrases(t *testing.T) {
 
 type packOf map[string]string
 
+func (p packOf) Identity() (sum uint64) {
+	for name, text := range p {
+		sum += uint64(crc32.ChecksumIEEE([]byte(name + "\x00" + text)))
+	}
+	return sum
+}
+
 func (p packOf) Find(name, _ string) []phrase.Phrase {
 	if text, ok := p[name]; ok {
 		return []phrase.Phrase{{Text: text, Source: phrase.Pack}}
 	}
 	return nil
+}
+
+// A knowing packer has five phrases for every tool.
+type knowing struct {
+	id    uint64
+	asked atomic.Int64
+}
+
+func (k *knowing) Identity() uint64 { return k.id }
+
+func (k *knowing) Find(name, description string) (all []phrase.Phrase) {
+	k.asked.Add(1)
+	for i := range 5 {
+		words := strings.Fields(description)
+		all = append(all, phrase.Phrase{Text: fmt.Sprint(strings.Join(words[:min(i+3, len(words))], " "), " for ", name), Source: phrase.Pack})
+	}
+	return all
+}
+
+// Opening a folder asks the pack for nothing that it was asked before, and
+// finds by it all the same; another pack is asked.
+func TestPackAfterOpening(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Pack: &knowing{}}
+	ix := openMail(t, dir, o)
+	ids := stockMail(t, ix)
+	want := of(t, ix, ids["purge"])
+	if err := ix.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := &knowing{}
+	ix = openMail(t, dir, Options{Pack: again})
+	r, err := ix.Search(t.Context(), Query{Text: "items for purge", Mode: Keyword})
+	if err != nil || len(r.Hits) == 0 || r.Hits[0].Tool.Name != "purge" {
+		t.Errorf("%+v, %v", r.Hits, err)
+	}
+	if n := again.asked.Load(); n > 0 {
+		t.Errorf("the pack was asked %d times", n)
+	}
+	if diff := cmp.Diff(want, of(t, ix, ids["purge"])); diff != "" {
+		t.Error(diff)
+	}
+	if err := ix.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := &knowing{id: 1}
+	openMail(t, dir, Options{Pack: other})
+	if n := other.asked.Load(); n != 3 {
+		t.Errorf("another pack was asked %d times", n)
+	}
+}
+
+// A server that is reached with another token, or goes by another name, keeps
+// the phrases of those of its tools that are as they were; one that shares
+// nothing but a tool's name gets none, and what was forgotten stays so.
+func TestPhrasesTakenOver(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Sources: map[string]string{"post": "token 1"}}
+	ix := openMail(t, dir, o)
+	ids := stockMail(t, ix)
+	add(t, ix, ids["purge"], phrase.Model, "tidy up old stuff")
+	add(t, ix, ids["list_folders"], phrase.Use, "which boxes are there")
+	stock := func(server string, edit func(*Tool)) {
+		t.Helper()
+		tools := mailTools(t)
+		for i := range tools {
+			tools[i].Server = server
+			edit(&tools[i])
+		}
+		if _, err := ix.Replace(t.Context(), server, tools); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := func(*Tool) {}
+	sources := func(s map[string]string) {
+		t.Helper()
+		if err := ix.SetSources(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sources(map[string]string{"post": "token 2"})
+	stock("post", func(tl *Tool) {
+		if tl.Name == "list_folders" {
+			tl.Description = "Counts the mailbox folders."
+		}
+	})
+	if p := of(t, ix, ids["purge"]); len(p.Phrases) != 1 || p.Phrases[0].Stale || found(t, ix, "tidy up") != "purge" {
+		t.Errorf("with another token: %+v", p)
+	}
+	if p := of(t, ix, ids["list_folders"]); len(p.Phrases) > 0 {
+		t.Errorf("written for another text: %+v", p)
+	}
+	sources(map[string]string{"mail": "token 2", "other": "elsewhere"})
+	stock("mail", same)
+	stock("other", same)
+	renamed := ix.Resolve("mail/purge", nil)[0].ID
+	if p := of(t, ix, renamed); len(p.Phrases) != 1 || p.Phrases[0].Stale {
+		t.Errorf("under another name: %+v", p)
+	}
+	if p := of(t, ix, ix.Resolve("other/purge", nil)[0].ID); len(p.Phrases) > 0 {
+		t.Errorf("another server: %+v", p)
+	}
+	if n, err := ix.Phrases().Remove(t.Context(), func(phrase.Phrase) bool { return true }); n != 1 || err != nil {
+		t.Errorf("%d forgotten, %v", n, err)
+	}
+	if err := ix.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ix = openMail(t, dir, Options{Sources: map[string]string{"mail": "token 2"}})
+	stock("mail", same)
+	if p := of(t, ix, renamed); len(p.Phrases) > 0 {
+		t.Errorf("forgotten, and back: %+v", p)
+	}
+}
+
+// Phrases of a tool that is gone can be forgotten with all others.
+func TestForgetOfToolsThatAreGone(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		ix := openMail(t, dir, Options{})
+		ids := stockMail(t, ix)
+		add(t, ix, ids["purge"], phrase.Use, "tidy up old stuff")
+		add(t, ix, ids["list_folders"], phrase.Use, "which boxes are there")
+		if _, err := ix.Replace(t.Context(), "post", mailTools(t)[:2]); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := ix.Phrases().Remove(t.Context(), func(phrase.Phrase) bool { return true }); n != 2 || err != nil {
+			t.Errorf("%d forgotten, %v", n, err)
+		}
+		stockMail(t, ix)
+		if p := of(t, ix, ids["purge"]); len(p.Phrases) > 0 {
+			t.Errorf("the tool came back with %+v", p)
+		}
+	}
 }
 
 // The sources stand in their order, and each is told from the others.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/tooldex/tooldex/index/snapshot"
 	"github.com/tooldex/tooldex/index/spaces"
 )
 
@@ -38,6 +39,16 @@ func (ix *Index) List(l Listing) ([]Hit, int) {
 		return m.Total, m.Failed
 	})
 }
+
+// Entries are all tools that scope allows, in order of their ids, and the state
+// of the catalog that they are of.
+func (ix *Index) Entries(scope *Scope) ([]Entry, State) {
+	s := ix.snapshot()
+	return snapshot.Entries(s, scope), snapshot.StateOf(s)
+}
+
+// State is that of the catalog that is searched.
+func (ix *Index) State() State { return snapshot.StateOf(ix.snapshot()) }
 
 // Categories counts the allowed tools by category ("Other" last), tag and
 // server; the most frequent first, ties by name.

@@ -53,6 +53,13 @@ type Results = snapshot.Results
 // A Hit is one row of Results: a tool and its score in [0, 1].
 type Hit = snapshot.Hit
 
+// An Entry is one tool of the whole catalog.
+type Entry = snapshot.Entry
+
+// A State stands for the tools of a catalog: it is equal as long as these are
+// the same.
+type State = snapshot.State
+
 // An Explanation accounts for one score: the parts add up to it.
 type Explanation = snapshot.Explanation
 

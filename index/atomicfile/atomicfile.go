@@ -59,6 +59,14 @@ func Rename(from, to string) error {
 	return syncFolder(filepath.Dir(to))
 }
 
+// Remove removes the file at path and makes that durable.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
 // syncFolder makes the entries of a folder durable. File systems that cannot
 // say so with EINVAL or ENOTSUP.
 func syncFolder(path string) error {

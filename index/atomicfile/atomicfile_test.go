@@ -64,6 +64,19 @@ func TestWriteOverFolder(t *testing.T) {
 	leftovers(t, path)
 }
 
+func TestRemove(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := Write(path, text("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(path); err != nil {
+		t.Error(err)
+	}
+	if err := Remove(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("removed again: %v", err)
+	}
+}
+
 func leftovers(t *testing.T, path string) {
 	t.Helper()
 	if found, err := filepath.Glob(Pattern(path)); err != nil || len(found) > 0 {

@@ -40,13 +40,14 @@ type Catalog struct {
 
 // Options are what New makes a Catalog with.
 type Options struct {
-	Folder  *folder.Folder
-	Meter   *usage.Meter
-	Pack    Packer                                        // nil knows no phrases
-	Current *atomic.Pointer[snapshot.Snapshot]            // the snapshot that is searched
-	Show    func(snapshot.Corpus) (shown <-chan struct{}) // has a state searched; shown is closed when it is
-	Relist  func(server string)                           // has a server listed whose tools are lost in part; may be nil
-	Remade  func(ctx context.Context)                     // told that the store was made anew, without what other packages put there
+	Folder     *folder.Folder
+	Meter      *usage.Meter
+	Pack       Packer                                        // nil knows no phrases
+	Confirmers int                                           // of a phrase of use, before it counts; 0 counts each
+	Current    *atomic.Pointer[snapshot.Snapshot]            // the snapshot that is searched
+	Show       func(snapshot.Corpus) (shown <-chan struct{}) // has a state searched; shown is closed when it is
+	Relist     func(server string)                           // has a server listed whose tools are lost in part; may be nil
+	Remade     func(ctx context.Context)                     // told that the store was made anew, without what other packages put there
 }
 
 // New returns a catalog without tools; Load gives it those that are stored.
@@ -55,7 +56,7 @@ func New(o Options) *Catalog {
 		folder: o.Folder, options: o, raws: newRaws(), meter: o.Meter,
 		look: make(chan struct{}, 1), writing: make(chan struct{}, 1),
 	}
-	c.contents = &contents{folder: o.Folder, raws: c.raws, started: time.Now(), servers: map[string]*server{}}
+	c.contents = &contents{folder: o.Folder, raws: c.raws, servers: map[string]*server{}}
 	c.phrases = newPhrases(c)
 	return c
 }
@@ -70,25 +71,23 @@ func (cat *Catalog) Phrases() *Phrases { return cat.phrases }
 // used.
 type contents struct {
 	// Set once.
-	folder  *folder.Folder
-	raws    *raws
-	started time.Time
+	folder *folder.Folder
+	raws   *raws
 
 	servers    map[string]*server
 	lexicon    bm25.Lexicon
 	roomy      int // terms of the lexicon up to which it is not compacted
 	generation uint64
 	counters   store.Counters // of the stored state that is loaded
-	unsaved    int            // documents made since what is derived was saved
+	unsaved    int            // documents made or changed since what is derived was saved
 }
 
 // A server is one upstream's part of the catalog.
 type server struct {
-	key       store.Key
-	entries   map[string]*snapshot.Document // by id
-	listed    time.Time
-	warnings  []string
-	confirmed bool // since this process started
+	key      store.Key
+	entries  map[string]*snapshot.Document // by id
+	listed   time.Time
+	warnings []string
 
 	generation uint64          // of the stored state that is held here, 0 for none
 	changed    map[string]bool // ids that differ from that state
@@ -114,6 +113,7 @@ func (cat *Catalog) Replace(ctx context.Context, tools map[string][]tool.Tool) (
 	}
 	seen := cat.firstSeen(ctx, tools)
 	cat.phrases.meet(ctx, names)
+	cat.phrases.inherit(ctx, tools)
 	diffs := make(map[string]Diff, len(tools))
 	cat.change(func() (changed bool) {
 		for _, name := range names {
@@ -191,7 +191,7 @@ func (in *contents) replace(name string, tools []tool.Tool, seen firstSeen) Diff
 		old = &server{}
 	}
 	next := &server{
-		key: in.folder.Key(name), entries: make(map[string]*snapshot.Document, len(tools)), listed: time.Now(), confirmed: true,
+		key: in.folder.Key(name), entries: make(map[string]*snapshot.Document, len(tools)), listed: time.Now(),
 		generation: old.generation, changed: maps.Clone(old.changed), revision: old.revision + 1,
 		suspect: old.suspect, unlisted: true,
 	}
@@ -251,7 +251,6 @@ func (in *contents) merge(t *tool.Tool, old, next *server, diff *Diff, seen firs
 	}
 	in.raws.hold(id, t.Raw)
 	next.changed[id] = true
-	in.unsaved++
 	next.entries[id] = snapshot.NewDocument(*t, sum, &in.lexicon)
 }
 

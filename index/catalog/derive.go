@@ -56,6 +56,5 @@ func (in *contents) settle(stored map[store.Key]store.Server, c store.Counters) 
 			sv.generation = 0
 		}
 		sv.listed, sv.warnings = record.Listed, record.Warnings
-		sv.confirmed = record.Listed.After(in.started)
 	}
 }

@@ -45,7 +45,7 @@ func (in *contents) usedTerms() (mark []uint32, used int) {
 	mark = make([]uint32, in.lexicon.Len())
 	for _, sv := range in.servers {
 		for _, e := range sv.entries {
-			for _, id := range e.Searched().Terms {
+			for _, id := range e.Terms.Terms {
 				if mark[id] == 0 {
 					mark[id] = 1
 					used++

@@ -90,11 +90,10 @@ func (in *contents) adopt(sv store.Loaded) {
 	old := in.servers[sv.Name]
 	next := &server{
 		key: sv.Key, entries: make(map[string]*snapshot.Document, len(sv.Tools)), listed: sv.Listed, warnings: sv.Warnings,
-		confirmed: sv.Listed.After(in.started), generation: sv.Generation, changed: map[string]bool{},
+		generation: sv.Generation, changed: map[string]bool{},
 		lost: sv.Damaged || sv.Partial || len(sv.Lost) > 0,
 	}
 	if old != nil {
-		next.confirmed = next.confirmed || old.confirmed
 		next.revision = old.revision + 1
 	}
 	for i := range sv.Tools {
@@ -142,6 +141,5 @@ func (in *contents) entryOf(se *store.Entry) (*snapshot.Document, error) {
 		return nil, fmt.Errorf("tool %x: its object is missing", se.ID)
 	}
 	t.Raw = se.Raw
-	in.unsaved++
 	return snapshot.NewDocument(t, se.Sum, &in.lexicon), nil
 }

@@ -1,12 +1,14 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc64"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -28,19 +30,27 @@ import (
 type Phrases struct {
 	catalog *Catalog
 
-	mu     sync.Mutex                 // guards the fields below; the catalog's lock, where both are needed, is taken first
-	stored map[string][]phrase.Phrase // by id of the tool; no slice is ever changed
-	edited map[string]uint64          // by id: which edit was the last to change them
-	edits  uint64
+	mu     sync.Mutex         // guards the fields below; the catalog's lock, where both are needed, is taken first
+	stored map[string]body    // by id of the tool
 	read   map[store.Key]bool // the servers whose phrases have been read
+}
+
+// A body is what is stored of a tool's phrases: JSON, which is read when
+// somebody asks.
+type body struct {
+	data   []byte    // never changed
+	sum    uint64    // of data; 0 for nothing
+	server store.Key // of the tool, which may be gone
 }
 
 // A Packer knows phrases for tools that it has never been told of.
 type Packer interface {
-	// Find returns the phrases of the tool of this name and description, nil
-	// for one that it does not know. It is asked of every tool of the catalog,
+	// Find returns the phrases of the tool of this name and description, as its
+	// server says them, nil for one that it does not know. It is asked of every tool of the catalog,
 	// and must answer the same each time.
 	Find(name, description string) []phrase.Phrase
+	// Identity is equal for packers that give the same answers.
+	Identity() uint64
 }
 
 // ToolPhrases are the phrases of one tool.
@@ -52,7 +62,7 @@ type ToolPhrases struct {
 }
 
 func newPhrases(c *Catalog) *Phrases {
-	return &Phrases{catalog: c, stored: map[string][]phrase.Phrase{}, edited: map[string]uint64{}, edits: 1, read: map[store.Key]bool{}}
+	return &Phrases{catalog: c, stored: map[string]body{}, read: map[store.Key]bool{}}
 }
 
 // Of returns the phrases of the tool id, hidden or not; false for one that is
@@ -143,11 +153,18 @@ func (p *Phrases) edit(ctx context.Context, tools map[string][]phrase.Phrase, ch
 	if err != nil || len(refs) == 0 {
 		return 0, err
 	}
-	next := make(map[string][]phrase.Phrase, len(refs))
+	next := make(map[string]body, len(refs))
 	counts := make(map[string]int, len(refs))
+	apply := func(ref store.Ref, old []byte) (s store.Phrased) {
+		id := ids[ref]
+		list, n := change(decodePhrases(old), tools[id])
+		s, counts[id] = encodePhrases(list), n
+		next[id] = bodyOf(ref.Server, s.Body)
+		return s
+	}
 	if p.catalog.folder.Store == nil {
-		for _, id := range ids {
-			next[id], counts[id] = change(p.of(id), tools[id])
+		for ref, id := range ids {
+			apply(ref, p.of(id).data)
 		}
 		p.show(next, store.Counters{})
 		return sum(counts), nil
@@ -155,11 +172,7 @@ func (p *Phrases) edit(ctx context.Context, tools map[string][]phrase.Phrase, ch
 	if problem, _ := p.catalog.folder.Faults(); problem != "" || p.catalog.folder.ReadOnly() {
 		return 0, fmt.Errorf("store phrases in %s: %w: %s", p.catalog.folder.Dir, store.ErrReadOnly, problem)
 	}
-	now, err := p.catalog.folder.Store.EditPhrases(ctx, refs, func(ref store.Ref, body []byte) store.Phrased {
-		id := ids[ref]
-		next[id], counts[id] = change(decodePhrases(body), tools[id])
-		return encodePhrases(next[id])
-	})
+	now, err := p.catalog.folder.Store.EditPhrases(ctx, refs, apply)
 	if err != nil {
 		return 0, fmt.Errorf("store phrases: %w", err)
 	}
@@ -174,8 +187,9 @@ func sum(counts map[string]int) (n int) {
 	return n
 }
 
-// refs are where the tools' phrases are stored, and the ids by that. In tools
-// it puts phrases that know for which text and when they are written.
+// refs are where the tools' phrases are stored, and the ids by that; tools that
+// are gone may lose phrases and get none. In tools it puts phrases that know
+// for which text and when they are written.
 func (p *Phrases) refs(tools map[string][]phrase.Phrase) (refs []store.Ref, ids map[store.Ref]string, err error) {
 	p.catalog.mu.Lock()
 	defer p.catalog.mu.Unlock()
@@ -193,7 +207,13 @@ func (p *Phrases) refs(tools map[string][]phrase.Phrase) (refs []store.Ref, ids 
 	}
 	for id, list := range tools {
 		d := docs[id]
-		if d == nil {
+		switch gone := p.of(id); {
+		case d != nil:
+		case len(gone.data) > 0 && len(list) == 0:
+			ref := store.Ref{Server: gone.server, ID: store.ParseID(id)}
+			refs, ids[ref] = append(refs, ref), id
+			continue
+		default:
 			return nil, nil, fmt.Errorf("phrases of tool %s: not in the catalog", id)
 		}
 		tools[id] = slices.Clone(list)
@@ -211,14 +231,14 @@ func (p *Phrases) refs(tools map[string][]phrase.Phrase) (refs []store.Ref, ids 
 	return refs, ids, nil
 }
 
-func (p *Phrases) of(id string) []phrase.Phrase {
+func (p *Phrases) of(id string) body {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stored[id]
 }
 
 // show makes changed phrases searchable.
-func (p *Phrases) show(next map[string][]phrase.Phrase, now store.Counters) {
+func (p *Phrases) show(next map[string]body, now store.Counters) {
 	p.catalog.change(func() bool {
 		if !p.take(next) {
 			return false
@@ -230,35 +250,36 @@ func (p *Phrases) show(next map[string][]phrase.Phrase, now store.Counters) {
 	})
 }
 
-// take keeps phrases in memory and says whether any tool's are other ones.
-func (p *Phrases) take(next map[string][]phrase.Phrase) (changed bool) {
+// take keeps bodies in memory and says whether any tool's is another one.
+func (p *Phrases) take(next map[string]body) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.edits++
-	for id, list := range next {
-		if len(list) == len(p.stored[id]) && (len(list) == 0 || reflect.DeepEqual(list, p.stored[id])) {
-			continue
-		}
-		changed = true
-		p.edited[id] = p.edits
-		if p.stored[id] = list; len(list) == 0 {
+	for id, b := range next {
+		changed = changed || !bytes.Equal(b.data, p.stored[id].data)
+		if p.stored[id] = b; len(b.data) == 0 {
 			delete(p.stored, id)
 		}
 	}
 	return changed
 }
 
+func bodyOf(server store.Key, data []byte) body {
+	return body{data, crc64.Checksum(data, sums), server}
+}
+
+var sums = crc64.MakeTable(crc64.ECMA)
+
 // load reads the stored phrases of servers by name, and says whether any is
 // new to memory.
 func (p *Phrases) load(ctx context.Context, servers []store.Key) (changed bool, err error) {
-	next := map[string][]phrase.Phrase{}
+	next := map[string]body{}
 	p.mu.Lock()
 	for id := range p.stored {
-		next[id] = nil // forgotten by another process, unless it is read
+		next[id] = body{} // forgotten by another process, unless it is read
 	}
 	p.mu.Unlock()
 	err = p.catalog.folder.Store.Phrases(ctx, servers, func(ref store.Ref, body []byte) {
-		next[ref.ID.String()] = decodePhrases(body)
+		next[ref.ID.String()] = bodyOf(ref.Server, bytes.Clone(body))
 	})
 	if err != nil {
 		return false, err
@@ -292,7 +313,7 @@ func (p *Phrases) storeAgain(ctx context.Context) error {
 	p.mu.Unlock()
 	known := make(map[string][]phrase.Phrase, len(tools))
 	for _, t := range p.List() {
-		if list := tools[t.ID]; list != nil {
+		if list := decodePhrases(tools[t.ID].data); list != nil {
 			known[t.ID] = list
 		}
 	}
@@ -316,8 +337,8 @@ func (p *Phrases) servers() (keys []store.Key) {
 	for key := range p.catalog.folder.Ours() {
 		keys = append(keys, key)
 	}
-	for _, key := range p.catalog.raws.places() {
-		if !slices.Contains(keys, key) {
+	for _, name := range p.catalog.raws.servers() {
+		if key := p.catalog.folder.Key(name); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -352,18 +373,28 @@ func (p *Phrases) meet(ctx context.Context, names []string) {
 // dress gives every document the phrases that count. The caller holds the
 // catalog's lock and swaps the snapshot.
 func (p *Phrases) dress() {
+	pack := uint64(0)
+	if p.catalog.options.Pack != nil {
+		pack = p.catalog.options.Pack.Identity()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, sv := range p.catalog.servers {
 		var entries map[string]*snapshot.Document
 		for id, e := range sv.entries {
-			if e.Phrased >= max(1, p.edited[id]) {
+			stored := p.stored[id]
+			sum := sumOf(pack, p.catalog.options.Confirmers, e, stored)
+			if e.PhraseSum == sum {
+				if e.Forgotten() {
+					e.Remember(func() []phrase.Phrase { return p.gather(e, stored) })
+				}
 				continue
 			}
 			if entries == nil {
 				entries = maps.Clone(sv.entries) // one that is being written keeps its own
 			}
-			entries[id] = e.Saying(p.gather(e, p.stored[id]), p.edits, &p.catalog.lexicon)
+			entries[id] = e.Saying(p.gather(e, stored), sum, &p.catalog.lexicon)
+			p.catalog.unsaved++
 		}
 		if entries != nil {
 			sv.entries = entries
@@ -371,14 +402,24 @@ func (p *Phrases) dress() {
 	}
 }
 
+// sumOf is equal where the phrases of a document that count are the same: it
+// is of all that gather reads.
+func sumOf(pack uint64, confirmers int, d *snapshot.Document, stored body) uint64 {
+	le := binary.LittleEndian
+	b := append(make([]byte, 0, 48), phrase.Version, byte(confirmers))
+	b = append(le.AppendUint64(b, pack), d.Sum[:]...)
+	return crc64.Checksum(le.AppendUint64(b, stored.sum), sums) | 1 // 0 is that of none
+}
+
 // gather are all phrases of a document, in no order.
-func (p *Phrases) gather(d *snapshot.Document, stored []phrase.Phrase) []phrase.Phrase {
+func (p *Phrases) gather(d *snapshot.Document, stored body) []phrase.Phrase {
 	all := snapshot.Configured(&d.Tool)
 	if p.catalog.options.Pack != nil {
-		all = append(all, p.catalog.options.Pack.Find(d.Tool.Name, d.Tool.Description)...)
+		all = append(all, p.catalog.options.Pack.Find(d.Tool.Name, cmp.Or(d.Tool.Listed, d.Tool.Description))...)
 	}
-	for _, s := range stored {
+	for _, s := range decodePhrases(stored.data) {
 		s.Stale = s.Of != "" && s.Of != d.TextHash()
+		s.Waits = s.Source == phrase.Use && len(s.By) < p.catalog.options.Confirmers
 		all = append(all, s)
 	}
 	return all

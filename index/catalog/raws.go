@@ -99,6 +99,13 @@ func (r *raws) places() []store.Key {
 	return slices.Collect(maps.Values(r.keys))
 }
 
+// servers are the names of the stored servers.
+func (r *raws) servers() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.keys))
+}
+
 // find returns the object in memory, or the key of the server that has it on
 // disk.
 func (r *raws) find(server, id string) (json.RawMessage, store.Key) {

@@ -27,6 +27,7 @@ func (cat *Catalog) SetSources(ctx context.Context, sources map[string]string) e
 	if cat.folder.Store == nil {
 		return nil
 	}
+	cat.phrases.reload(ctx) // those of other connections
 	if err := cat.reload(ctx, false); err != nil {
 		return fmt.Errorf("load the servers of the new configuration: %w", err)
 	}
@@ -81,7 +82,7 @@ func (cat *Catalog) Relabel(ctx context.Context, server string, tools []tool.Too
 		}
 		diff = cat.replace(server, tools, seen)
 		next := cat.servers[server]
-		next.listed, next.confirmed, next.unlisted = old.listed, old.confirmed, old.unlisted
+		next.listed, next.unlisted = old.listed, old.unlisted
 		next.warnings = old.warnings
 		return diff.any()
 	})

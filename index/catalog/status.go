@@ -19,7 +19,6 @@ type ServerStatus struct {
 	Tools    int       `json:"tools"`
 	Hidden   int       `json:"hidden"`
 	Listed   time.Time `json:"listed"` // when its tools were last replaced or confirmed
-	Stale    bool      `json:"stale"`  // not confirmed since this process started
 	Warnings []string  `json:"warnings,omitempty"`
 }
 
@@ -44,7 +43,7 @@ func (cat *Catalog) Status() (st Status) {
 }
 
 func (sv *server) status(name string) ServerStatus {
-	part := ServerStatus{Name: name, Listed: sv.listed, Stale: !sv.confirmed, Warnings: slices.Clone(sv.warnings)}
+	part := ServerStatus{Name: name, Listed: sv.listed, Warnings: slices.Clone(sv.warnings)}
 	var odd []string
 	for _, e := range sv.entries {
 		if e.Tool.Hidden {

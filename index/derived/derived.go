@@ -11,12 +11,15 @@
 //	u32, u8, u8, u8, u64   by tool, in the order of the ids: server, id [6], sum [16], embedded [2][32], first seen
 //	texts                  by tool: head
 //	u8, u32                the terms: all bytes, where each ends
-//	texts                  by tool: category, names of the inputs
+//	texts                  by tool: category, names of the inputs, signature, effect, group
 //	u64                    by tool: twin
+//	u64, u32               by tool: sum of what its phrases were chosen from, how many there are
+//	u32                    the phrases by tool: number of the text
+//	u8                     the phrases' texts: hash [32]
 //	u32, u32, u32, u8, u16 bm25.Block
 //	u8                     by model: the key of its space [16]
-//	u32, u32, f32, i8      of each model: dimensions and form, the tools that have a vector, the scales and
-//	                       numbers of their codes
+//	u32, u32, f32, i8      of each model: dimensions and form, the tools that have a vector and, numbered behind the
+//	                       tools, the phrases, the scales and numbers of their codes
 package derived
 
 import (
@@ -40,8 +43,9 @@ import (
 
 const magic = "TDXDERIV"
 
-// version is the format's version and that of the analysis.
-const version = 2<<24 | snapshot.AnalysisVersion
+// version is the format's version and that of the analysis. Since 4 it has the
+// phrases' hashes and vectors, and the terms are those with phrases.
+const version = 4<<24 | snapshot.AnalysisVersion
 
 // A State is what such a file says. The zero value says nothing.
 type State struct {
@@ -107,8 +111,12 @@ type columns struct {
 	heads       []string
 	termText    []byte
 	termEnds    []uint32
-	labels      []string // category, inputs
+	labels      []string // category, inputs, signature, effect, group
 	twins       []uint64
+	phraseSums  []uint64
+	phraseSizes []uint32
+	phrases     []uint32 // of one tool after the other
+	said        []byte   // by phrase, as distinct texts
 	terms       bm25.Block
 	models      []byte // by model, as the next four
 	shapes      [][]uint32
@@ -143,6 +151,8 @@ func (c *columns) read(r *flat.Reader) {
 	c.termText, c.termEnds = flat.Get[byte](r), flat.Get[uint32](r)
 	c.labels = r.Texts()
 	c.twins = flat.Get[uint64](r)
+	c.phraseSums, c.phraseSizes = flat.Get[uint64](r), flat.Get[uint32](r)
+	c.phrases, c.said = flat.Get[uint32](r), flat.Get[byte](r)
 	c.terms = bm25.Block{
 		Sizes: flat.Get[uint32](r), Lengths: flat.Get[uint32](r), Terms: flat.Get[uint32](r),
 		Masks: flat.Get[byte](r), Counts: flat.Get[uint16](r),
@@ -171,6 +181,10 @@ func (c *columns) write(w *flat.Writer) {
 	flat.Put(w, c.termEnds)
 	w.Texts(c.labels)
 	flat.Put(w, c.twins)
+	flat.Put(w, c.phraseSums)
+	flat.Put(w, c.phraseSizes)
+	flat.Put(w, c.phrases)
+	flat.Put(w, c.said)
 	flat.Put(w, c.terms.Sizes)
 	flat.Put(w, c.terms.Lengths)
 	flat.Put(w, c.terms.Terms)
@@ -185,6 +199,9 @@ func (c *columns) write(w *flat.Writer) {
 	}
 }
 
+// labels is how many texts of a tool are in columns.labels.
+const labels = 5
+
 // idBytes is the length of an id in the file.
 const idBytes = len(store.ID{})
 
@@ -193,9 +210,18 @@ func (c *columns) fits() bool {
 	tools, servers := len(c.server), len(c.names)
 	return len(c.file) == 1 && len(c.keys) == 16*servers && len(c.generations) == servers &&
 		len(c.ids) == idBytes*tools && len(c.sums) == 16*tools && len(c.embedded) == tool.Forms*32*tools &&
-		len(c.seen) == tools && len(c.heads) == tools && len(c.labels) == 2*tools && len(c.twins) == tools &&
+		len(c.seen) == tools && len(c.heads) == tools && len(c.labels) == labels*tools && len(c.twins) == tools &&
 		len(c.terms.Sizes) == tools && len(c.models)%16 == 0 &&
-		(tools == 0 || int(slices.Max(c.server)) < servers)
+		(tools == 0 || int(slices.Max(c.server)) < servers) && c.phrasesFit(tools)
+}
+
+func (c *columns) phrasesFit(tools int) bool {
+	n := 0
+	for _, size := range c.phraseSizes {
+		n += int(size)
+	}
+	return len(c.phraseSums) == tools && len(c.phraseSizes) == tools && len(c.phrases) == n && len(c.said)%32 == 0 &&
+		(n == 0 || int(slices.Max(c.phrases)) < len(c.said)/32)
 }
 
 // state makes of the columns what they say, on all processors.
@@ -211,6 +237,7 @@ func (c *columns) state() (d State, err error) {
 	if err != nil {
 		return State{}, err
 	}
+	said := c.hashes()
 	docs := make([]snapshot.Document, len(c.server))
 	var wg sync.WaitGroup
 	errs := make([]error, runtime.GOMAXPROCS(0))
@@ -218,6 +245,7 @@ func (c *columns) state() (d State, err error) {
 		wg.Go(func() {
 			for i := p * len(docs) / len(errs); i < (p+1)*len(docs)/len(errs) && errs[p] == nil; i++ {
 				docs[i], errs[p] = c.document(i, terms[i])
+				docs[i].PhraseSum, docs[i].PhraseHashes = c.phraseSums[i], said[i]
 			}
 		})
 	}
@@ -239,9 +267,10 @@ func (c *columns) document(i int, terms bm25.Doc) (snapshot.Document, error) {
 	t, err := tool.DecodeHead(c.heads[i])
 	t.FirstSeen = store.Unstamp(int64(c.seen[i])).UTC()
 	names := store.ID(c.ids[idBytes*i:]).String() + t.QualifiedName() // one piece of memory
+	t.Effect, t.Group = c.labels[labels*i+3], c.labels[labels*i+4]
 	d := snapshot.Document{
 		Tool: t, ID: names[:2*idBytes], Sum: [16]byte(c.sums[16*i:]), Qualified: names[2*idBytes:],
-		Terms: terms, Twin: c.twins[i], Category: c.labels[2*i], Inputs: c.labels[2*i+1],
+		Terms: terms, Twin: c.twins[i], Category: c.labels[labels*i], Inputs: c.labels[labels*i+1], Signature: c.labels[labels*i+2],
 	}
 	for form := range d.Embedded {
 		d.Embedded[form] = c.text(i, form)
@@ -249,8 +278,27 @@ func (c *columns) document(i int, terms bm25.Doc) (snapshot.Document, error) {
 	return d, err
 }
 
-// text is the hash of what is embedded of the tool i.
+// hashes are those of the phrases, by tool.
+func (c *columns) hashes() [][][32]byte {
+	all := make([][32]byte, len(c.phrases))
+	for i, n := range c.phrases {
+		all[i] = [32]byte(c.said[32*n:])
+	}
+	byTool := make([][][32]byte, len(c.phraseSizes))
+	for i, n := range c.phraseSizes {
+		if n > 0 {
+			byTool[i], all = all[:n:n], all[n:]
+		}
+	}
+	return byTool
+}
+
+// text is the hash of what is embedded of the tool i, or of the phrase i
+// behind the tools.
 func (c *columns) text(i, form int) [32]byte {
+	if said := i - len(c.server); said >= 0 {
+		return [32]byte(c.said[32*said:])
+	}
 	return [32]byte(c.embedded[32*(tool.Forms*i+form):])
 }
 
@@ -259,13 +307,13 @@ func (c *columns) vectorsByText() (map[store.Space]Vectors, error) {
 	for m, having := range c.having {
 		shape, scales := c.shapes[m], c.scales[m]
 		if len(shape) != 2 || shape[1] >= tool.Forms || len(scales) != len(having) || len(c.numbers[m]) != int(shape[0])*len(having) ||
-			len(having) > 0 && int(slices.Max(having)) >= len(c.server) {
+			len(having) > 0 && int(slices.Max(having)) >= len(c.server)+len(c.said)/32 {
 			return nil, fmt.Errorf("%w: its vectors", flat.ErrDamaged)
 		}
 		byText, dims := make(Vectors, len(having)), int(shape[0])
-		for i, tool := range having {
+		for i, text := range having {
 			if scales[i] > 0 && scales[i] <= math.MaxFloat32 {
-				byText[c.text(int(tool), int(shape[1]))] = vector.Code{Scale: scales[i], Numbers: c.numbers[m][i*dims:][:dims:dims]}
+				byText[c.text(int(text), int(shape[1]))] = vector.Code{Scale: scales[i], Numbers: c.numbers[m][i*dims:][:dims:dims]}
 			}
 		}
 		all[store.Space(c.models[16*m:])] = byText
@@ -300,23 +348,45 @@ func derive(d Draft) *columns {
 		number[id] = next // the terms that no tool has are not asked for
 		next += used
 	}
+	said := map[[32]byte]uint32{}
 	for _, e := range all {
 		c.add(e.Document, e.server, number)
+		c.addPhrases(e.Document, said)
 	}
 	for _, m := range d.Models {
-		having, scales, numbers := []uint32{}, []float32{}, make([]int8, 0, len(all)*m.Dims)
-		for i, e := range all {
-			code, ok := m.Known[e.Embedded[m.Form]]
-			if !ok {
-				continue
-			}
-			having, scales, numbers = append(having, uint32(i)), append(scales, code.Scale), append(numbers, code.Numbers...)
-		}
-		c.models = append(c.models, m.Space[:]...)
-		c.shapes = append(c.shapes, []uint32{uint32(m.Dims), uint32(m.Form)})
-		c.having, c.scales, c.numbers = append(c.having, having), append(c.scales, scales), append(c.numbers, numbers)
+		c.addModel(&m)
 	}
 	return c
+}
+
+// addModel adds the vectors of the texts that are there already.
+func (c *columns) addModel(m *Model) {
+	texts := len(c.server) + len(c.said)/32
+	having, scales, numbers := []uint32{}, []float32{}, make([]int8, 0, texts*m.Dims)
+	for i := range texts {
+		code, ok := m.Known[c.text(i, m.Form)]
+		if !ok {
+			continue
+		}
+		having, scales, numbers = append(having, uint32(i)), append(scales, code.Scale), append(numbers, code.Numbers...)
+	}
+	c.models = append(c.models, m.Space[:]...)
+	c.shapes = append(c.shapes, []uint32{uint32(m.Dims), uint32(m.Form)})
+	c.having, c.scales, c.numbers = append(c.having, having), append(c.scales, scales), append(c.numbers, numbers)
+}
+
+// addPhrases adds those of a document; said numbers their texts.
+func (c *columns) addPhrases(d *snapshot.Document, said map[[32]byte]uint32) {
+	c.phraseSums, c.phraseSizes = append(c.phraseSums, d.PhraseSum), append(c.phraseSizes, uint32(len(d.PhraseHashes)))
+	for _, h := range d.PhraseHashes {
+		n, ok := said[h]
+		if !ok {
+			n = uint32(len(said))
+			said[h] = n
+			c.said = append(c.said, h[:]...)
+		}
+		c.phrases = append(c.phrases, n)
+	}
 }
 
 func (c *columns) add(e *snapshot.Document, server uint32, number []uint32) {
@@ -328,7 +398,7 @@ func (c *columns) add(e *snapshot.Document, server uint32, number []uint32) {
 	}
 	c.seen = append(c.seen, uint64(store.Stamp(d.Tool.FirstSeen)))
 	c.heads = append(c.heads, tool.EncodeHead(&d.Tool))
-	c.labels = append(c.labels, d.Category, d.Inputs)
+	c.labels = append(c.labels, d.Category, d.Inputs, d.Signature, d.Tool.Effect, d.Tool.Group)
 	c.twins = append(c.twins, d.Twin)
 	c.terms.Append(&d.Terms, func(id uint32) uint32 { return number[id] })
 }

@@ -28,9 +28,11 @@ func FuzzDerived(f *testing.F) {
 	for i := range 3 {
 		sv := Server{Name: fmt.Sprint("s", i), Generation: 1, Docs: map[string]*snapshot.Document{}}
 		for _, name := range []string{"a", "b_c"} {
-			t := tool.Tool{Server: sv.Name, Name: name, Description: "does " + name}
+			t := tool.Tool{Server: sv.Name, Name: name, Description: "does " + name, Phrases: []string{"say " + name}}
 			doc := snapshot.NewDocument(t, tool.Hash(&t), &lex)
+			doc = doc.Saying(snapshot.Configured(&t), 1, &lex)
 			sv.Docs[doc.ID] = doc
+			known[snapshot.PhraseHash("say "+name)] = vector.Encode([]float32{3, float32(i), 2})
 			known[doc.Embedded[tool.AsText]] = vector.Encode([]float32{1, float32(i), 2})
 		}
 		d.Servers = append(d.Servers, sv)

@@ -16,6 +16,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"hash/crc64"
 	"io"
 	"sort"
 	"sync"
@@ -52,6 +53,7 @@ const (
 
 // A Pack is an opened file; for concurrent use.
 type Pack struct {
+	sum        uint64 // of the file
 	provenance string
 	records    []byte
 	sketches   []byte
@@ -71,7 +73,7 @@ func Open(file []byte) (*Pack, error) {
 	if rest := file[headerSize:]; u32(0) != int(crc32.Checksum(rest, castagnoli)) {
 		return nil, errDamaged
 	}
-	p := &Pack{}
+	p := &Pack{sum: crc64.Checksum(file[:headerSize], crc64.MakeTable(crc64.ECMA))} // the header has the rest's checksum
 	rest := file[headerSize:]
 	for _, part := range []struct {
 		to   func([]byte)
@@ -98,6 +100,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Provenance says what the pack was made from.
 func (p *Pack) Provenance() string { return p.provenance }
+
+// Identity is equal for packs that know the same.
+func (p *Pack) Identity() uint64 { return p.sum }
 
 // Len is the number of tools that the pack knows.
 func (p *Pack) Len() int { return len(p.records) / recordSize }
@@ -215,6 +220,14 @@ func (ps Packs) Find(name, description string) []phrase.Phrase {
 		}
 	}
 	return nil
+}
+
+// Identity is equal for the same packs in the same order.
+func (ps Packs) Identity() (sum uint64) {
+	for _, p := range ps {
+		sum = sum*31 + p.Identity()
+	}
+	return sum
 }
 
 // Len is the number of tools that the packs know.

@@ -12,8 +12,8 @@ const useLife = 90 * 24 * time.Hour
 // Merge adds phrases to those that are stored of a tool. A phrase that is
 // there already, whatever its source, stays as it is; one of use that is
 // there as such is confirmed: its counts add up. What one source has beyond
-// MostStored goes, of use the least used and of the others the stale and the
-// oldest. Added counts the new ones. Neither slice is changed.
+// MostStored goes, of use what the fewest have confirmed and then the least
+// used, and of the others the stale and the oldest. Added counts the new ones. Neither slice is changed.
 func Merge(stored, more []Phrase) (all []Phrase, added int) {
 	all = slices.Clone(stored)
 	place := make(map[string]int, len(all))
@@ -30,7 +30,7 @@ func Merge(stored, more []Phrase) (all []Phrase, added int) {
 			all = append(all, p)
 			added++
 		case p.Source == Use && all[i].Source == Use:
-			all[i] = confirmed(all[i], p)
+			all[i] = Confirmed(all[i], p)
 		case all[i].Stale && rank(p.Source) <= rank(all[i].Source):
 			all[i] = p // it is written for the tool's new text
 		}
@@ -38,8 +38,8 @@ func Merge(stored, more []Phrase) (all []Phrase, added int) {
 	return bounded(all), added
 }
 
-// confirmed is a phrase of use with what a further use adds to it.
-func confirmed(old, p Phrase) Phrase {
+// Confirmed is a phrase of use with what a further use adds to it.
+func Confirmed(old, p Phrase) Phrase {
 	old.Count += p.Count
 	if p.Time.After(old.Time) {
 		old.Time, old.Of, old.Stale = p.Time, p.Of, p.Stale
@@ -69,7 +69,7 @@ func bounded(all []Phrase) []Phrase {
 		}
 		if len(of) > MostStored {
 			slices.SortStableFunc(of, func(a, b Phrase) int {
-				return cmp.Or(compareBool(a.Stale, b.Stale), cmp.Compare(b.Count, a.Count), b.Time.Compare(a.Time))
+				return cmp.Or(compareBool(a.Stale, b.Stale), cmp.Compare(len(b.By), len(a.By)), cmp.Compare(b.Count, a.Count), b.Time.Compare(a.Time))
 			})
 			of = of[:MostStored]
 		}

@@ -20,6 +20,10 @@ import (
 	"github.com/tooldex/tooldex/index/analysis"
 )
 
+// Version changes when other phrases count of the same ones, or other texts of
+// theirs.
+const Version = 1
+
 const (
 	// Most is how many phrases of a tool count.
 	Most = 12
@@ -78,6 +82,7 @@ type Phrase struct {
 	Of     string    `json:"of,omitempty"`    // hash of the tool's text for which it was written; "" for any
 	Stale  bool      `json:"stale,omitempty"` // the tool's text is another one by now
 	By     []string  `json:"by,omitempty"`    // hashes of those whose use confirmed it
+	Waits  bool      `json:"waits,omitempty"` // too few have confirmed it: it does not count
 }
 
 // Why a text is no phrase.
@@ -136,7 +141,7 @@ func Key(text string) string {
 }
 
 // Counted are the phrases of all that count, in the order in which they do:
-// by source, those that are not stale first, then what use confirmed most,
+// none that waits, by source, those that are not stale first, then what use confirmed most,
 // then the oldest. Of two that are the same phrase the first counts. The
 // texts are clipped; all is not changed.
 func Counted(all []Phrase) []Phrase {
@@ -149,7 +154,7 @@ func Counted(all []Phrase) []Phrase {
 	var counted []Phrase
 	for _, p := range order {
 		p.Text = Clip(p.Text)
-		if k := Key(p.Text); k != "" && !seen[k] && len(counted) < Most {
+		if k := Key(p.Text); k != "" && !p.Waits && !seen[k] && len(counted) < Most {
 			seen[k] = true
 			counted = append(counted, p)
 		}

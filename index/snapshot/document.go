@@ -37,13 +37,16 @@ type Document struct {
 
 	// What the tool's analysis came to: all that has to be stored of it, under
 	// AnalysisVersion.
-	Terms    bm25.Doc
-	Twin     uint64 // equal for tools of the same normalised text
-	Category string // effective; set once its server's tools are known
-	Inputs   string // names of the top-level parameters, joined by spaces
+	Terms    bm25.Doc // with those of the phrases that count
+	Twin     uint64   // equal for tools of the same normalised text
+	Category string   // effective; set once its server's tools are known
+	Inputs   string   // names of the top-level parameters, joined by spaces
+	// Signature is what the tool takes on one line, "(a: string, b?: number)".
+	Signature string
 
-	said    *said  // nil while no phrases count
-	Phrased uint64 // which edit of the phrases it knows; 0 for none
+	PhraseHashes [][32]byte             // of the phrases that count, for their vectors
+	PhraseSum    uint64                 // of what the phrases were chosen from; 0 before they are
+	phrases      func() []phrase.Phrase // those that count; nil for none
 }
 
 // texts are the fields' texts of a tool with these parameters.
@@ -86,8 +89,9 @@ func NewDocument(t tool.Tool, sum [16]byte, lex *bm25.Lexicon) *Document {
 	d := &Document{
 		Tool: t, ID: t.ID(), Sum: sum, Qualified: t.QualifiedName(), Embedded: tool.EmbeddedHashes(&t, p),
 		Terms: c.Doc(), Twin: twinHash(&fields), Category: t.Category, Inputs: tool.Inputs(t.Raw),
+		Signature: tool.Signature(t.Raw),
 	}
-	d.Tool.Raw = nil
+	d.Tool.Raw, d.Tool.Effect, d.Tool.Group = nil, tool.EffectOf(t.Raw), tool.GroupOf(t.Raw)
 	return d
 }
 
@@ -116,19 +120,9 @@ const AnalysisVersion = analysis.Version<<8 | categoriesVersion
 // order.
 func (d *Document) Renumbered(number []uint32) *Document {
 	c := *d
-	c.Terms.Terms = renumber(d.Terms.Terms, number)
-	if d.said != nil {
-		s := *d.said
-		s.terms.Terms = renumber(s.terms.Terms, number)
-		c.said = &s
+	c.Terms.Terms = make([]uint32, len(d.Terms.Terms))
+	for i, id := range d.Terms.Terms {
+		c.Terms.Terms[i] = number[id]
 	}
 	return &c
-}
-
-func renumber(terms, number []uint32) []uint32 {
-	next := make([]uint32, len(terms))
-	for i, id := range terms {
-		next[i] = number[id]
-	}
-	return next
 }

@@ -69,17 +69,17 @@ func (s *Snapshot) dumped(doc *Document) dumpTool {
 		Terms:    map[string]map[string]int{},
 	}
 	for f, name := range fieldNames {
-		t.Lengths[name] = doc.Searched().Lengths[f]
+		t.Lengths[name] = doc.Terms.Lengths[f]
 	}
 	c := 0
-	for i, id := range doc.Searched().Terms {
+	for i, id := range doc.Terms.Terms {
 		term := s.lexicon.Term(id)
-		for mask := doc.Searched().Masks[i]; mask != 0; mask &= mask - 1 {
+		for mask := doc.Terms.Masks[i]; mask != 0; mask &= mask - 1 {
 			name := fieldNames[bits.TrailingZeros8(mask)]
 			if t.Terms[name] == nil {
 				t.Terms[name] = map[string]int{}
 			}
-			t.Terms[name][term] = int(doc.Searched().Counts[c])
+			t.Terms[name][term] = int(doc.Terms.Counts[c])
 			c++
 		}
 	}

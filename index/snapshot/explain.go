@@ -78,7 +78,7 @@ func (r *search) explainTerms(doc uint32, e *Explanation) {
 func (d *Document) matches(r *search) (all []PhraseMatch) {
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
-	hashes := d.PhraseHashes()
+	hashes := d.PhraseHashes
 	for i, p := range d.Phrases() {
 		m := PhraseMatch{Text: p.Text, Source: p.Source, Stale: p.Stale}
 		for _, tok := range an.Tokens(p.Text) {

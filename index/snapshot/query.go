@@ -70,6 +70,7 @@ type Hit struct {
 	ID          string
 	Category    string   // effective: configured, of the upstream, or derived
 	Score       float64  // in [0, 1], absolute; 0 for an empty query
+	Signature   string   // what the tool takes on one line: (a: string, b?: number)
 	Homes       []string // qualified names of its near-duplicates, folded into this row
 	Explanation *Explanation
 }

@@ -3,7 +3,7 @@ package snapshot
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
+	"sync"
 
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
@@ -11,35 +11,37 @@ import (
 	"github.com/tooldex/tooldex/index/tool"
 )
 
-// said is what people say when they need a tool, as far as it counts.
-type said struct {
-	phrases []phrase.Phrase
-	terms   bm25.Doc   // the document's, with those of the phrases
-	hashes  [][32]byte // of the phrases, for their vectors
-}
-
-// Saying is the document with the phrases of all that count, of which those
-// of its configuration are in its terms already. Edit is which edit of the
-// phrases this is.
-func (d *Document) Saying(all []phrase.Phrase, edit uint64, lex *bm25.Lexicon) *Document {
+// Saying is the document with the phrases of all that count. Sum is of what all
+// is gathered from.
+func (d *Document) Saying(all []phrase.Phrase, sum uint64, lex *bm25.Lexicon) *Document {
 	c := *d
-	c.said, c.Phrased = nil, edit
+	c.PhraseSum = sum
 	counted := phrase.Counted(all)
-	if len(counted) == 0 {
+	if len(counted) == 0 && d.Terms.Lengths[fieldPhrases] == 0 && len(d.PhraseHashes) == 0 {
 		return &c
 	}
-	s := &said{phrases: counted, terms: d.Terms, hashes: make([][32]byte, len(counted))}
+	c.phrases = func() []phrase.Phrase { return counted }
+	c.PhraseHashes = make([][32]byte, len(counted))
 	for i, p := range counted {
-		s.hashes[i] = PhraseHash(p.Text)
+		c.PhraseHashes[i] = PhraseHash(p.Text)
 	}
-	if slices.ContainsFunc(counted, func(p phrase.Phrase) bool { return p.Source != phrase.Config }) {
-		s.terms = d.termsWith(phrase.Texts(counted), lex)
-	}
-	c.said = s
+	c.Terms = d.termsWith(phrase.Texts(counted), lex)
 	return &c
 }
 
-// termsWith are the document's terms with other phrases than its own.
+// Remember has a document that was read find its phrases in what gather
+// returns, when it is asked for them: opening a catalog does not wait for
+// that. Nobody
+// else may hold the document yet.
+func (d *Document) Remember(gather func() []phrase.Phrase) {
+	d.phrases = sync.OnceValue(func() []phrase.Phrase { return phrase.Counted(gather()) })
+}
+
+// Forgotten says that the document has phrases of which it knows the hashes
+// alone.
+func (d *Document) Forgotten() bool { return len(d.PhraseHashes) > 0 && d.phrases == nil }
+
+// termsWith are the document's terms with other phrases.
 func (d *Document) termsWith(phrases []string, lex *bm25.Lexicon) bm25.Doc {
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
@@ -50,29 +52,13 @@ func (d *Document) termsWith(phrases []string, lex *bm25.Lexicon) bm25.Doc {
 	return c.Doc()
 }
 
-// Searched are the document's terms with those of its phrases.
-func (d *Document) Searched() *bm25.Doc {
-	if d.said != nil {
-		return &d.said.terms
-	}
-	return &d.Terms
-}
-
-// Phrases are those that count, in the order in which they do.
+// Phrases are those that count, in the order in which they do, that of
+// PhraseHashes.
 func (d *Document) Phrases() []phrase.Phrase {
-	if d.said != nil {
-		return d.said.phrases
+	if d.phrases == nil {
+		return nil
 	}
-	return nil
-}
-
-// PhraseHashes are what the vectors of the phrases that count are stored
-// under.
-func (d *Document) PhraseHashes() [][32]byte {
-	if d.said != nil {
-		return d.said.hashes
-	}
-	return nil
+	return d.phrases()
 }
 
 // PhraseHash is what the vector of a phrase is stored under. It is not that of
@@ -81,13 +67,20 @@ func (d *Document) PhraseHashes() [][32]byte {
 func PhraseHash(text string) [32]byte { return sha256.Sum256([]byte("said\x00" + text)) }
 
 // TextHash identifies the text of the tool, for which phrases are written.
-func (d *Document) TextHash() string { return hex.EncodeToString(d.Embedded[tool.AsText][:8]) }
+func (d *Document) TextHash() string { return textHash(d.Embedded[tool.AsText]) }
+
+// TextHash is that of the document of a tool.
+func TextHash(t *tool.Tool) string {
+	return textHash(tool.EmbeddedHashes(t, tool.ParametersOf(t.Raw))[tool.AsText])
+}
+
+func textHash(embedded [32]byte) string { return hex.EncodeToString(embedded[:8]) }
 
 // Spoken says of the hash of a phrase whether it is of one that counts.
 func (s *Snapshot) Spoken() func(hash [32]byte) bool {
 	all := map[[32]byte]bool{}
 	for _, d := range s.docs {
-		for _, h := range d.PhraseHashes() {
+		for _, h := range d.PhraseHashes {
 			all[h] = true
 		}
 	}

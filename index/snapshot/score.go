@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/tooldex/tooldex/index/rank"
@@ -65,9 +66,11 @@ func (r *search) fuse() {
 	if r.allowed == nil {
 		return
 	}
-	for d := range r.scores {
-		if !r.allowed.Test(uint(d)) {
-			r.scores[d] = none
+	for i, word := range r.allowed.Words() { // most scopes show almost all
+		for rest := ^word; rest != 0; rest &= rest - 1 {
+			if d := 64*i + bits.TrailingZeros64(rest); d < len(r.scores) {
+				r.scores[d] = none
+			}
 		}
 	}
 }

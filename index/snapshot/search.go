@@ -223,6 +223,7 @@ func (r *search) results() *Results {
 // listed answers an empty query: the allowed tools in name order.
 func (r *search) listed(res *Results) {
 	res.Total = r.count
+	res.Hits = make([]Hit, 0, min(r.limit, r.count))
 	for _, d := range r.s.byName() {
 		if len(res.Hits) == r.limit {
 			return

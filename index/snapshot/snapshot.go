@@ -143,7 +143,7 @@ func (s *Snapshot) indexTerms() {
 	in := bm25.Input{Groups: s.server, Terms: s.lexicon.Len(), Params: lexicalParams(s.params)}
 	in.Docs = make([]*bm25.Doc, len(s.docs))
 	for i, d := range s.docs {
-		in.Docs[i] = d.Searched()
+		in.Docs[i] = &d.Terms
 	}
 	s.lexical = bm25.Build(in)
 }
@@ -189,7 +189,7 @@ func (s *Snapshot) find(id string) (uint32, bool) {
 // hit is the unscored row of a document.
 func (s *Snapshot) hit(doc uint32) Hit {
 	d := s.docs[doc]
-	return Hit{Tool: d.Tool, ID: d.ID, Category: d.Category}
+	return Hit{Tool: d.Tool, ID: d.ID, Category: d.Category, Signature: d.Signature}
 }
 
 // Get returns the tool with this id, without Raw; hidden tools are not found.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tooldex/tooldex/index/derived"
 	"github.com/tooldex/tooldex/index/snapshot"
+	"github.com/tooldex/tooldex/index/store"
 	"github.com/tooldex/tooldex/index/vector"
 )
 
@@ -28,8 +29,8 @@ var errRenamed = errors.New("the embedder changed its identity")
 // phrase.
 type want struct {
 	text [32]byte
-	doc  *snapshot.Document // nil for a phrase
-	said string             // the phrase, "" for a document
+	doc  *snapshot.Document // whose text or phrase it is
+	said int                // number of the phrase, from 1; 0 for the document
 }
 
 // fillFor fills what is missing of one role's model, pass after pass, until
@@ -140,7 +141,7 @@ func (m *model) failing(left []want) error {
 		switch {
 		case !ok:
 			continue
-		case w.doc != nil:
+		case w.said == 0:
 			tools++
 		default:
 			phrases++
@@ -159,14 +160,17 @@ func (m *model) failing(left []want) error {
 // lookUp takes what is stored of the missing vectors, and returns the rest.
 func (es *Spaces) lookUp(ctx context.Context, m *model) []want {
 	es.mu.Lock()
-	saved := es.saved[m.space]
+	adopted := m.adopt(es.saved)
 	m.fill.due = false
 	todo := m.missing(es.snapshot())
+	if adopted {
+		es.serveMore(m, false)
+	}
 	es.mu.Unlock()
 	if es.folder.Store == nil || m.pending() || len(todo) == 0 {
 		return todo
 	}
-	found, complete := es.stored(ctx, m, todo, saved)
+	found, complete := es.stored(ctx, m, todo)
 	es.mu.Lock()
 	defer es.mu.Unlock()
 	if len(m.known) == 0 {
@@ -179,20 +183,44 @@ func (es *Spaces) lookUp(ctx context.Context, m *model) []want {
 		}
 		m.take(todo[i].text, code)
 		n++
-		if _, ok := saved[todo[i].text]; !ok && todo[i].doc != nil {
-			m.unsaved++
-		}
 	}
 	m.looked = true
+	m.unsaved += n
 	m.fill.asked += int64(len(todo))
 	m.fill.found += int64(n)
 	if n > 0 {
 		m.missing(es.snapshot())
-		m.ready = m.ready || complete || m.fill.missing == 0
-		es.models.settle(es.options.Fallback)
-		es.publish()
+		es.serveMore(m, complete)
 	}
 	return slices.DeleteFunc(todo, func(w want) bool { return m.has(w.text) })
+}
+
+// serveMore has the vectors searched that m has got; complete says that these
+// were all of some catalog's. The caller holds Spaces.mu.
+func (es *Spaces) serveMore(m *model, complete bool) {
+	m.ready = m.ready || complete || m.fill.missing == 0
+	es.models.settle(es.options.Fallback)
+	es.publish()
+}
+
+// adopt takes the vectors of the derived file, if m has none yet, and says
+// whether it did. The caller holds Spaces.mu.
+func (m *model) adopt(all map[store.Space]derived.Vectors) bool {
+	saved := all[m.space]
+	if len(saved) == 0 || len(m.known) > 0 || m.pending() {
+		return false
+	}
+	delete(all, m.space) // they are the model's now
+	for _, code := range saved {
+		m.dims = len(code.Numbers)
+		break // those of all others are as many
+	}
+	m.known = saved
+	m.changed++
+	m.looked = true
+	m.fill.asked += int64(len(saved))
+	m.fill.found += int64(len(saved))
+	return true
 }
 
 // has says whether the vector of a text is known. The caller holds Spaces.mu.
@@ -251,9 +279,9 @@ func (m *model) missing(s *snapshot.Snapshot) (todo []want) {
 	m.fill.wanted, m.fill.missing = len(seen), len(todo)
 	if s.PhraseVectors() > 0 {
 		for _, d := range s.Docs() {
-			for i, text := range d.PhraseHashes() {
+			for i, text := range d.PhraseHashes {
 				if lacks(text, &m.fill.mute) {
-					todo = append(todo, want{text: text, said: d.Phrases()[i].Text})
+					todo = append(todo, want{text: text, doc: d, said: i + 1})
 				}
 			}
 		}
@@ -262,21 +290,14 @@ func (m *model) missing(s *snapshot.Snapshot) (todo []want) {
 	return todo
 }
 
-// stored returns the vectors of todo by place, absent where there is none, out
-// of saved and else out of the store; complete says that the space has had all
-// of some catalog's. What cannot be read or is not sound is made again.
-func (es *Spaces) stored(ctx context.Context, m *model, todo []want, saved derived.Vectors) (found []vector.Code, complete bool) {
+// stored returns the vectors of todo by place out of the store, absent where
+// there is none; complete says that the space has had all of some catalog's.
+// What cannot be read or is not sound is made again.
+func (es *Spaces) stored(ctx context.Context, m *model, todo []want) (found []vector.Code, complete bool) {
 	found = make([]vector.Code, len(todo))
-	var texts [][32]byte
-	var place []int // in todo, of texts
+	texts := make([][32]byte, len(todo))
 	for i, w := range todo {
-		code, ok := saved[w.text]
-		if found[i] = code; !ok {
-			texts, place = append(texts, w.text), append(place, i)
-		}
-	}
-	if len(texts) == 0 {
-		return found, true
+		texts[i] = w.text
 	}
 	infos, err := es.folder.Store.Spaces(ctx)
 	dims := 0
@@ -287,7 +308,7 @@ func (es *Spaces) stored(ctx context.Context, m *model, todo []want, saved deriv
 	}
 	_, err2 := es.folder.Store.Vectors(ctx, m.space, texts, func(i int, data []byte) {
 		if code, ok := readVector(data, dims); ok {
-			found[place[i]] = code
+			found[i] = code
 		}
 	})
 	if err := errors.Join(err, err2); err != nil && ctx.Err() == nil {

@@ -111,7 +111,7 @@ func (p *filler) run(ctx context.Context, todo []want) error {
 // alike is how many of the first are documents, or phrases.
 func alike(todo []want) int {
 	for i, w := range todo {
-		if (w.doc == nil) != (todo[0].doc == nil) {
+		if (w.said == 0) != (todo[0].said == 0) {
 			return i
 		}
 	}
@@ -253,7 +253,7 @@ func checked(v []float32, dims int, err error) ([]float32, error) {
 
 // embed calls the embedder for a batch, of documents or of phrases.
 func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
-	if batch[0].doc == nil {
+	if batch[0].said > 0 {
 		return p.embedPhrases(ctx, batch)
 	}
 	fields := make([]map[string]string, len(batch))
@@ -281,7 +281,7 @@ func (p *filler) embed(ctx context.Context, batch []want) ([][]float32, error) {
 func (p *filler) embedPhrases(ctx context.Context, batch []want) ([][]float32, error) {
 	texts := make([]string, len(batch))
 	for i, w := range batch {
-		texts[i] = w.said
+		texts[i] = w.doc.Phrases()[w.said-1].Text
 	}
 	if e, ok := p.m.embedder.(QueriesEmbedder); ok {
 		return e.EmbedQueries(ctx, texts)
@@ -310,10 +310,10 @@ func (p *filler) keep(ctx context.Context, batch []want, good map[[32]byte][]flo
 	}
 	p.embedded += len(good)
 	m.fill.rate = float64(p.embedded) / max(time.Since(p.started).Seconds(), 1e-3)
-	if batch[0].doc == nil {
+	m.unsaved += len(good)
+	if batch[0].said > 0 {
 		m.fill.silent = max(0, m.fill.silent-len(good))
 	} else {
-		m.unsaved += len(good)
 		m.fill.missing = max(0, m.fill.missing-len(good))
 	}
 	info := m.spaceInfo()

@@ -291,7 +291,7 @@ func (m *model) rowsOf(docs []*snapshot.Document, v float64) (rows *vector.Codes
 func (m *model) withPhrases(own vector.Code, d *snapshot.Document, v float64, used map[[32]byte]vector.Code) vector.Code {
 	var sum []float32
 	n := 0
-	for _, h := range d.PhraseHashes() {
+	for _, h := range d.PhraseHashes {
 		if code, ok := m.known[h]; ok {
 			if sum == nil {
 				sum = make([]float32, m.dims)
@@ -321,14 +321,14 @@ func (m *model) prune(docs []*snapshot.Document) {
 	const few = 1000
 	n := len(docs)
 	for _, d := range docs {
-		n += len(d.PhraseHashes())
+		n += len(d.PhraseHashes)
 	}
 	if len(m.known) <= n+n/4+few {
 		return
 	}
 	known := make(map[[32]byte]vector.Code, n)
 	for _, d := range docs {
-		for _, text := range append([][32]byte{d.Embedded[m.form]}, d.PhraseHashes()...) {
+		for _, text := range append([][32]byte{d.Embedded[m.form]}, d.PhraseHashes...) {
 			if code, ok := m.known[text]; ok {
 				known[text] = code
 			}

@@ -41,49 +41,64 @@ func (e *Phrased) unframe(p []byte) (body []byte, ok bool) {
 // servers, to be read before visit returns, in transactions of bounded
 // length. What is damaged is left out and noted.
 func (s phrases) Phrases(ctx context.Context, servers []Key, visit func(Ref, []byte)) error {
-	damaged := 0
-	for _, server := range servers {
-		for from := server[:]; from != nil; {
-			at := from
-			from = nil // where there is no store yet, nothing is read
-			err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
-				next, n := readPhrases(in(tx, phraseBucket), at, server[:], visit)
-				from, damaged = next, damaged+n
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+	r := phraseReader{servers: servers, visit: visit}
+	for more := true; more; {
+		more = false // where there is no store yet, nothing is read
+		err := s.view(ctx, s.o.ReadWait, func(tx *bbolt.Tx) error {
+			more = r.step(in(tx, phraseBucket))
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
+	damaged := r.damaged
 	if damaged > 0 {
 		s.note("store %s: the phrases of %d tools are damaged and left out; write them again", s.path, damaged)
 	}
 	return nil
 }
 
-// readPhrases visits the values of a server from a key on for the length of a
-// slice. It returns the key to go on from, nil at the end.
-func readPhrases(b bucket, at, server []byte, visit func(Ref, []byte)) (next []byte, damaged int) {
+// A phraseReader visits the values of servers, one after the other, in slices.
+type phraseReader struct {
+	servers []Key  // that are not read yet
+	from    []byte // where to go on in the first of them; nil for its start
+	visit   func(Ref, []byte)
+	damaged int
+}
+
+// step reads for the length of a slice and says whether there is more.
+func (r *phraseReader) step(b bucket) (more bool) {
 	if b.Bucket == nil {
-		return nil, 0
+		return false
 	}
 	deadline := time.Now().Add(slice)
 	c, n := b.Cursor(), 0
-	for k, v := c.Seek(at); hasPrefix(k, server); k, v = c.Next() {
-		if n++; n%256 == 0 && time.Now().After(deadline) {
-			return bytes.Clone(k), damaged
+	for ; len(r.servers) > 0; r.servers, r.from = r.servers[1:], nil {
+		server := r.servers[0][:]
+		if r.from == nil {
+			r.from = server
 		}
-		var e Phrased
-		p, _ := b.unseal(k, v) // what is damaged does not unframe
-		body, ok := e.unframe(p)
-		if !ok || len(k) != len(Key{})+len(ID{}) {
-			damaged++
-			continue
+		for k, v := c.Seek(r.from); hasPrefix(k, server); k, v = c.Next() {
+			if n++; n%256 == 0 && time.Now().After(deadline) {
+				r.from = bytes.Clone(k)
+				return true
+			}
+			r.read(b, k, v)
 		}
-		visit(Ref{Key(k), idOf(k)}, body)
 	}
-	return nil, damaged
+	return false
+}
+
+func (r *phraseReader) read(b bucket, k, v []byte) {
+	var e Phrased
+	p, _ := b.unseal(k, v) // what is damaged does not unframe
+	body, ok := e.unframe(p)
+	if !ok || len(k) != len(Key{})+len(ID{}) {
+		r.damaged++
+		return
+	}
+	r.visit(Ref{Key(k), idOf(k)}, body)
 }
 
 // EditPhrases changes what is stored of some tools, all or nothing: edit is

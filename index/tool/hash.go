@@ -20,6 +20,7 @@ func Hash(t *Tool) [16]byte {
 	put(t.Raw)
 	c := *t
 	c.Raw, c.FirstSeen = nil, time.Time{}
+	c.Effect, c.Group = "", "" // which Raw says
 	rest, err := json.Marshal(&c)
 	if err != nil { // an example's arguments that are no JSON
 		rest = fmt.Appendf(nil, "%#v", c)

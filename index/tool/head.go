@@ -14,8 +14,15 @@ var (
 	errMangled  = errors.New("does not decode")
 )
 
+// Flags of a head.
+const (
+	headHidden = 1 << iota
+	headListed // Listed follows
+)
+
 // EncodeHead writes what is resident of a tool: a version, its strings, then
-// its lists, lengths before contents, all numbers as unsigned varints.
+// its lists, lengths before contents, and flags, all numbers as unsigned
+// varints.
 func EncodeHead(t *Tool) string {
 	w := writer{binary.AppendUvarint(make([]byte, 0, 256+len(t.Description)), headVersion)}
 	for _, s := range headStrings(t) {
@@ -29,11 +36,17 @@ func EncodeHead(t *Tool) string {
 		w.text(e.Description)
 		w.text(string(e.Arguments))
 	}
-	hidden := uint64(0)
+	flags := uint64(0)
 	if t.Hidden {
-		hidden = 1
+		flags |= headHidden
 	}
-	w.number(hidden)
+	if t.Listed != "" {
+		flags |= headListed
+	}
+	w.number(flags)
+	if t.Listed != "" {
+		w.text(t.Listed)
+	}
 	return string(w.data)
 }
 
@@ -65,7 +78,11 @@ func DecodeHead(data string) (Tool, error) {
 	for i := range t.Examples {
 		t.Examples[i] = Example{Description: r.text(), Arguments: []byte(r.text())}
 	}
-	t.Hidden = r.number() == 1
+	flags := r.number()
+	t.Hidden = flags&headHidden != 0
+	if flags&headListed != 0 {
+		t.Listed = r.text()
+	}
 	return t, r.end()
 }
 

@@ -6,6 +6,7 @@ import (
 )
 
 func FuzzHead(f *testing.F) {
+	f.Add(EncodeHead(&Tool{Server: "s", Name: "n", Description: "ours", Listed: "theirs"}))
 	f.Add(EncodeHead(&Tool{Server: "s", Name: "n", Tags: []string{"t"}, Examples: []Example{{Description: "d", Arguments: []byte("{}")}}, Hidden: true}))
 	f.Fuzz(func(t *testing.T, data string) {
 		tool, err := DecodeHead(data)

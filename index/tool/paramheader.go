@@ -13,29 +13,44 @@ import (
 // other tools. On other transports nothing is sent in headers, so that the
 // annotation means nothing there.
 func ParamHeaderFault(tool json.RawMessage) string {
+	_, fault := ParamHeaders(tool)
+	return fault
+}
+
+// A ParamHeader is an argument that clients of streamable HTTP repeat in a
+// header.
+type ParamHeader struct {
+	Path []string // keys of the arguments, from the outermost
+	Name string   // of the header, after "Mcp-Param-"
+}
+
+// ParamHeaders are those that a tool asks for, in the order in which they are
+// written; with a fault they are incomplete.
+func ParamHeaders(tool json.RawMessage) (headers []ParamHeader, fault string) {
 	schema := member(tool, "inputSchema")
 	if !bytes.Contains(schema, []byte("mcp-header\"")) && !bytes.Contains(schema, []byte(`\u`)) {
-		return ""
+		return nil, ""
 	}
 	h := paramHeaders{seen: map[string]string{}}
-	h.check(schema, "", MaxSchemaDepth)
-	return h.fault
+	h.check(schema, nil, MaxSchemaDepth)
+	return h.found, h.fault
 }
 
 // paramHeaders are the annotations of one schema.
 type paramHeaders struct {
 	seen  map[string]string // by header in lower case: the parameter's path
-	fault string            // the first
+	found []ParamHeader
+	fault string // the first
 }
 
 // check looks at the properties of a schema at every depth, in the order in
 // which they are written: those below anything else are no parameters.
-func (h *paramHeaders) check(schema []byte, above string, levels int) {
+func (h *paramHeaders) check(schema []byte, above []string, levels int) {
 	if levels == 0 {
 		return
 	}
 	eachMember(member(schema, "properties"), func(name string, p json.RawMessage) bool {
-		path := above + name
+		path := append(above[:len(above):len(above)], name)
 		eachMember(p, func(key string, v json.RawMessage) bool {
 			if key == "x-mcp-header" {
 				h.annotation(path, v, member(p, "type"))
@@ -43,14 +58,14 @@ func (h *paramHeaders) check(schema []byte, above string, levels int) {
 			return h.fault == ""
 		})
 		if h.fault == "" {
-			h.check(p, path+".", levels-1)
+			h.check(p, path, levels-1)
 		}
 		return h.fault == ""
 	})
 }
 
-func (h *paramHeaders) annotation(path string, header, kind []byte) {
-	name := unquote(header)
+func (h *paramHeaders) annotation(keys []string, header, kind []byte) {
+	name, path := unquote(header), strings.Join(keys, ".")
 	key := strings.ToLower(name)
 	other, taken := h.seen[key]
 	var why string
@@ -66,6 +81,7 @@ func (h *paramHeaders) annotation(path string, header, kind []byte) {
 		h.fault = fmt.Sprintf("its parameter %q has \"x-mcp-header\": %s: %s", brief([]byte(path)), brief(header), why)
 	}
 	h.seen[key] = path
+	h.found = append(h.found, ParamHeader{Path: keys, Name: name})
 }
 
 // notInToken says whether r cannot be in a token of RFC 9110.

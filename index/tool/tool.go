@@ -25,6 +25,7 @@ type Tool struct {
 
 	Title       string    // display name; "" when the upstream gives none
 	Description string    // effective description: the operator's, else the upstream's
+	Listed      string    `json:",omitempty"` // the upstream's description, where the operator's is in its place
 	Tags        []string  // labels, matched whole and without case
 	Category    string    // configured or in _meta; "" means the index derives one
 	Phrases     []string  // what people say when they need the tool: searched, never shown
@@ -34,6 +35,14 @@ type Tool struct {
 	Teams       []string  // teams that own the tool; none matches no team filter
 	Hidden      bool      // kept in the catalog, absent from every search and list
 	Warnings    []string  // what is wrong with the object, one sentence each
+
+	// Effect is what the object's annotations claim that the tool does to the
+	// world: "read", "write", or "destructive", which is what none say; "" is
+	// not known. Set by the index.
+	Effect string `json:",omitempty"`
+	// Group is where the object's _meta puts the tool among those of its
+	// server; "" for nowhere. Set by the index.
+	Group string `json:",omitempty"`
 
 	Inexecutable string    // why the tool must not be called; "" when it may be
 	FirstSeen    time.Time // when this catalog first saw the tool; set by the index

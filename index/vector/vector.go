@@ -14,6 +14,7 @@ package vector
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 
 	"github.com/bits-and-blooms/bitset"
 
@@ -146,19 +147,37 @@ type window struct {
 // more returns the rows that come next, none at the end.
 func (w *window) more() []uint32 {
 	n := 0
-	for ; w.next < w.rows && n < len(w.ids); w.next++ {
-		if w.allowed != nil {
-			i, ok := w.allowed.NextSet(w.next)
-			if !ok || i >= w.rows {
-				w.next = w.rows
-				break
+	for ; w.next < w.rows && n+64 <= len(w.ids); w.next += 64 {
+		word := w.word()
+		if word == math.MaxUint64 { // as almost all are, mostly
+			for i := range uint(64) {
+				w.ids[n+int(i)] = uint32(w.next + i)
 			}
-			w.next = i
+			n += 64
+			continue
 		}
-		w.ids[n] = uint32(w.next)
-		n++
+		for ; word != 0; word &= word - 1 {
+			w.ids[n] = uint32(w.next) + uint32(bits.TrailingZeros64(word))
+			n++
+		}
 	}
 	return w.ids[:n]
+}
+
+// word has a bit for each of the 64 rows from next on.
+func (w *window) word() uint64 {
+	word := uint64(math.MaxUint64)
+	if w.allowed != nil {
+		words := w.allowed.Words()
+		if w.next/64 >= uint(len(words)) {
+			return 0
+		}
+		word = words[w.next/64]
+	}
+	if left := w.rows - w.next; left < 64 {
+		word &= 1<<left - 1
+	}
+	return word
 }
 
 // Scores sets dst[i] to the score of every row i that allowed has; nil allows
