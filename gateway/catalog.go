@@ -24,9 +24,12 @@ type Server struct {
 	Category    string        // of every tool; "" leaves it to the tool and the index
 	Visibility  string        // of every tool; "" means "public"
 	Teams       []string      // that own the tools
+	Owners      []string      // principals who see the tools where Visibility is private
 	Phrases     []string      // searched with every tool, never shown
+	Integration string        // of every tool: "REST"; "" means MCP
 	Hidden      bool          // keep all its tools out of every search and list
 	Trusted     bool          // believe annotations when deciding about retries
+	Annotated   bool          // believe annotations about the effects of tools
 	Timeout     time.Duration // of one call; 0 means Options.Timeout
 	Tools       map[string]Override
 
@@ -41,6 +44,7 @@ type Override struct {
 	Description string
 	Tags        []string // in place of the tool's own, beside the server's
 	Category    string
+	Effect      string          // of running it, one of those of package tool; "" leaves it to the server
 	Group       string          // among its server's tools; "" leaves it to the server
 	Examples    []index.Example // shown before the tool's own
 	Phrases     []string        // searched, never shown
@@ -106,12 +110,13 @@ func (g *Gateway) SetServers(servers map[string]Server) { g.servers.Store(&serve
 func (s Server) apply(t *index.Tool) {
 	o := s.Tools[t.Name]
 	if o.Description != "" {
-		t.Description = o.Description
+		t.Listed, t.Description = t.Description, o.Description
 	}
 	if len(o.Tags) > 0 {
 		t.Tags = o.Tags
 	}
 	t.Tags = union(t.Tags, s.Tags)
+	t.Integration = s.Integration
 	if s.Category != "" {
 		t.Category = s.Category
 	}
@@ -187,12 +192,29 @@ func containsFold(values []string, s string) bool {
 }
 
 // Labels are what the operator vouches for about a tool: all of its labels
-// where its server is trusted, else those of the configuration.
+// where its server is trusted, else those of the configuration. Who may see it
+// only the operator says.
 func (g *Gateway) Labels(t *index.Tool) view.Labels {
 	s := g.operator(t.Server)
-	if s.Trusted {
-		return view.Labels{Tags: t.Tags, Category: t.Category}
-	}
 	o := s.Tools[t.Name]
-	return view.Labels{Tags: union(o.Tags, s.Tags), Category: cmp.Or(o.Category, s.Category)}
+	l := view.Labels{
+		Tags: t.Tags, Category: t.Category, Effect: s.effect(t),
+		// A tool that is not labelled anew yet stays as closed as it was.
+		Visibility: cmp.Or(s.Visibility, t.Visibility), Teams: s.Teams, Owners: s.Owners,
+	}
+	if !s.Trusted {
+		l.Tags, l.Category = union(o.Tags, s.Tags), cmp.Or(o.Category, s.Category)
+	}
+	return l
+}
+
+// effect is what running the tool may do, as the operator says or believes.
+func (s Server) effect(t *index.Tool) string {
+	if said := s.Tools[t.Name].Effect; said != "" {
+		return said
+	}
+	if s.Annotated && t.Effect != "" {
+		return t.Effect
+	}
+	return tool.Destructive
 }

@@ -27,6 +27,7 @@ type Description struct {
 	Execution   json.RawMessage
 	Meta        json.RawMessage // _meta without the protocol's own keys
 	About       string          // of the server
+	Effect      string          // of running it, as far as the operator vouches for it
 	Metrics     index.Metrics
 	Similar     []index.Neighbor
 	Omitted     string // why the caller asked for none that are similar
@@ -44,7 +45,7 @@ func (g *Gateway) Describe(ctx context.Context, v view.View, r DescribeRequest) 
 	}
 	d := Description{
 		Hit: hit, Input: obj.input.JSON(), Output: obj.OutputSchema, Annotations: obj.Annotations,
-		About: g.serverDescription(hit.Tool.Server), Metrics: g.ix.Metrics(hit.ID),
+		About: g.serverDescription(hit.Tool.Server), Effect: g.operator(hit.Tool.Server).effect(&hit.Tool), Metrics: g.ix.Metrics(hit.ID),
 	}
 	d.Icons, d.Execution, d.Meta = obj.extras()
 	if r.Similar > 0 {
@@ -74,6 +75,9 @@ func (g *Gateway) Similar(ctx context.Context, v view.View, r SimilarRequest) (S
 	hit, err := g.Resolve(v, r.Name)
 	if err != nil {
 		return SimilarResult{}, err
+	}
+	if err := g.opts.Limits.Search(used(ctx, "")); err != nil {
+		return SimilarResult{}, beyond("", err)
 	}
 	if r.Limit <= 0 {
 		r.Limit = DefaultSimilar

@@ -3,17 +3,14 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
-	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
@@ -77,7 +74,6 @@ func allTools(ctx context.Context, g *Gateway, f index.Filter) ([]index.Hit, err
 	if err != nil {
 		return nil, fmt.Errorf("list tools: %w", err)
 	}
-	g.groups.keep(res.Generation)
 	return res.Hits, nil
 }
 
@@ -87,7 +83,7 @@ func (g *Gateway) domain(name string, hits []index.Hit) Domain {
 	prefixes := namePrefixes(name, hits)
 	sizes := map[string]int{}
 	for i, h := range hits {
-		group := cmp.Or(g.operator(name).Tools[h.Tool.Name].Group, g.groups.of(h, g.ix), prefixes[i], h.Category, "Other")
+		group := cmp.Or(g.operator(name).Tools[h.Tool.Name].Group, words.Cut(h.Tool.Group, words.MaxLabel), prefixes[i], h.Category, "Other")
 		d.Tools[i] = Member{Hit: h, Group: group}
 		sizes[group]++
 	}
@@ -151,69 +147,4 @@ func nameWords(name string) []string {
 		last = r
 	}
 	return strings.FieldsFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-}
-
-// ownGroups are the groups that servers put into _meta of their tools, as far
-// as they have been read of one generation of the catalog.
-type ownGroups struct {
-	mu         sync.Mutex // guards what follows
-	generation uint64
-	read       map[string]string // by id
-}
-
-// keep forgets what was read of other generations.
-func (o *ownGroups) keep(generation uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.read == nil || o.generation != generation {
-		o.generation, o.read = generation, map[string]string{}
-	}
-}
-
-func (o *ownGroups) get(id string) (string, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	group, ok := o.read[id]
-	return group, ok
-}
-
-func (o *ownGroups) put(id, group string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.read[id] = group
-}
-
-// of is the group that the tool's server says, "" for none.
-func (o *ownGroups) of(h index.Hit, ix Lister) string {
-	if group, ok := o.get(h.ID); ok {
-		return group
-	}
-	raw, err := ix.Raw(h.ID)
-	if err != nil {
-		return "" // it has just gone; the next listing is without it
-	}
-	group := words.Cut(metaGroup(raw), words.MaxLabel)
-	o.put(h.ID, group)
-	return group
-}
-
-// metaGroup reads "group" of _meta, plain or namespaced ("com.example/group").
-func metaGroup(raw json.RawMessage) string {
-	var tool struct {
-		Meta json.RawMessage `json:"_meta"`
-	}
-	if json.Unmarshal(raw, &tool) != nil || rawjson.Kind(tool.Meta) != "object" {
-		return ""
-	}
-	members, err := rawjson.Members(tool.Meta)
-	if err != nil {
-		return ""
-	}
-	for _, m := range members {
-		var group string
-		if m.Key[strings.LastIndexByte(m.Key, '/')+1:] == "group" && json.Unmarshal(m.Value, &group) == nil {
-			return strings.TrimSpace(group)
-		}
-	}
-	return ""
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"time"
 
 	"github.com/tooldex/tooldex/index"
 )
@@ -10,6 +11,9 @@ import (
 var (
 	ErrUnknownTool   = errors.New("there is no such tool")
 	ErrUnavailable   = errors.New("the tool's server is away, and the tool did not run")
+	ErrNotRunnable   = errors.New("the caller sees the tool and may not run it")
+	ErrOtherEffect   = errors.New("the tool has another effect than the caller says")
+	ErrLimit         = errors.New("the caller asks for more than it may")
 	ErrAmbiguousName = errors.New("the name of several tools")
 )
 
@@ -47,9 +51,11 @@ type Error struct {
 	Tool    string // the tool it is about, "" for none
 	Problem string
 	Next    Advice
-	Name    string      // that no tool has, or several
-	Near    []index.Hit // tools that a name may have meant, or the one it is about
-	Err     error       // what it came of, may be nil
+	Name    string        // that no tool has, or several
+	Effect  string        // that the tool has, of ErrOtherEffect
+	Near    []index.Hit   // tools that a name may have meant, or the one it is about
+	Err     error         // what it came of, may be nil
+	Again   time.Duration // when it may be asked for again; 0 says nothing
 }
 
 func (e *Error) Error() string {

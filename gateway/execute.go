@@ -19,6 +19,7 @@ import (
 type ExecuteRequest struct {
 	Name      string          // as in a DescribeRequest
 	Arguments json.RawMessage // an object
+	Effect    string          // that the tool must have; "" means any
 	Unchecked bool            // leave the arguments to the server
 	Timeout   time.Duration   // 0 means the server's, else Options.Timeout
 	Client    Client
@@ -31,7 +32,7 @@ type Client struct {
 	Capabilities   json.RawMessage // an object; nil for a client that speaks a protocol before StatelessEra
 	InputResponses json.RawMessage // of the call, nil for none
 	RequestState   json.RawMessage // of the call, nil for none
-	Progress       func(progress, total float64, message string)
+	Progress       func(upstream.Progress)
 }
 
 // An Execution is one run of a tool.
@@ -49,6 +50,7 @@ type Execution struct {
 func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (Execution, error) {
 	x, err := g.prepare(ctx, v, r)
 	if err != nil {
+		g.opts.Audit.denied(ctx, r, err)
 		return Execution{}, err
 	}
 	if g.calls == nil {
@@ -57,10 +59,26 @@ func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (E
 			Next: func(v Vocabulary) string { return "it can search; to run tools, start them with " + v.Start },
 		}
 	}
+	release, err := g.opts.Limits.Call(used(ctx, x.hit.Tool.Server))
+	if err != nil {
+		return Execution{}, beyond(x.name, err)
+	}
+	defer release()
+	if err := g.opts.Audit.intend(ctx, x); err != nil {
+		return Execution{}, err
+	}
+	began := time.Now()
+	done, err := x.run(ctx, g)
+	g.opts.Audit.executed(ctx, x, done.Result, err, time.Since(began))
+	return done, err
+}
+
+// run runs the tool.
+func (x *prepared) run(ctx context.Context, g *Gateway) (Execution, error) {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
 	began := time.Now()
-	sent, err := g.calls.Call(ctx, x.request(r, g.opts.Retries))
+	sent, err := g.calls.Call(ctx, x.request(OriginOf(ctx).Principal, g.opts.Retries))
 	took := time.Since(began)
 	if err != nil {
 		return Execution{}, g.callFailed(ctx, x, sent, err, took)
@@ -75,7 +93,7 @@ func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (E
 		}
 	}
 	if res.NeedsInput {
-		if missing := unanswerable(res.InputRequests, r.Client.Capabilities, sent.Protocol); missing != "" {
+		if missing := unanswerable(res.InputRequests, x.asked.Client.Capabilities, sent.Protocol); missing != "" {
 			sent.Release()
 			return Execution{}, &Error{
 				Tool: x.name,
@@ -95,6 +113,7 @@ func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (E
 
 // A prepared call is resolved and checked.
 type prepared struct {
+	asked     ExecuteRequest
 	hit       index.Hit
 	name      string // qualified
 	timeout   time.Duration
@@ -107,7 +126,20 @@ func (g *Gateway) prepare(ctx context.Context, v view.View, r ExecuteRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	x := &prepared{hit: hit, name: words.ToolName(hit.Tool.Server, hit.Tool.Name), timeout: g.timeout(hit.Tool.Server, r.Timeout)}
+	x := &prepared{asked: r, hit: hit, name: words.ToolName(hit.Tool.Server, hit.Tool.Name), timeout: g.timeout(hit.Tool.Server, r.Timeout)}
+	if !v.Runs(&hit.Tool) { // before anything else is said about the call
+		return nil, &Error{
+			Tool: x.name, Problem: "you may see this tool but not run it; it did not run",
+			Next: say("running it needs a grant of role use, which the operator of this gateway can give"),
+			Near: []index.Hit{hit}, Err: ErrNotRunnable,
+		}
+	}
+	if has := g.operator(hit.Tool.Server).effect(&hit.Tool); r.Effect != "" && has != r.Effect {
+		return nil, &Error{
+			Tool: x.name, Problem: fmt.Sprintf("it did not run: its effect is %s, not %s", has, r.Effect),
+			Next: say("run it as what it is"), Effect: has, Near: []index.Hit{hit}, Err: ErrOtherEffect,
+		}
+	}
 	if why := hit.Tool.Inexecutable; why != "" {
 		return nil, &Error{
 			Tool: x.name, Problem: "it cannot be executed: " + why,
@@ -149,7 +181,7 @@ func (g *Gateway) check(ctx context.Context, x *prepared, schema *arguments.Sche
 		return &Error{Tool: x.name, Problem: wrong.Problem, Next: say(wrong.Hint), Err: err}
 	case errors.Is(err, ErrShutdown):
 		return &Error{
-			Tool: x.name, Problem: fmt.Sprintf("cancelled as %v", ErrShutdown),
+			Tool: x.name, Problem: fmt.Sprintf("cancelled as %v", context.Cause(ctx)),
 			Next: say("the tool did not run; reconnect and call again"), Err: err,
 		}
 	case ctx.Err() != nil:
@@ -163,11 +195,11 @@ func (g *Gateway) check(ctx context.Context, x *prepared, schema *arguments.Sche
 }
 
 // request is what goes to the server.
-func (x *prepared) request(r ExecuteRequest, retries int) upstream.Request {
-	c := r.Client
+func (x *prepared) request(caller string, retries int) upstream.Request {
+	r, c := x.asked, x.asked.Client
 	return upstream.Request{
 		Server: x.hit.Tool.Server, Tool: x.hit.Tool.Name, Arguments: r.Arguments,
-		Meta: forwardedMeta(c.Meta), Capabilities: inputCapabilities(c.Capabilities),
+		Meta: forwardedMeta(c.Meta), Caller: caller, Capabilities: inputCapabilities(c.Capabilities),
 		InputResponses: c.InputResponses, RequestState: c.RequestState,
 		Idempotent: x.retryable, Retries: retries, Progress: c.Progress,
 	}
@@ -197,7 +229,7 @@ func (g *Gateway) callFailed(ctx context.Context, x *prepared, res upstream.Resu
 	e := &Error{Tool: x.name, Next: say(mayHaveRun), Near: []index.Hit{x.hit}, Err: err}
 	switch {
 	case errors.Is(context.Cause(ctx), ErrShutdown):
-		e.Problem = fmt.Sprintf("cancelled as %v", ErrShutdown)
+		e.Problem = fmt.Sprintf("cancelled as %v", context.Cause(ctx))
 	case errors.Is(ctx.Err(), context.Canceled):
 		e.Problem = "cancelled by the caller"
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && res.Sent && !errors.Is(err, upstream.ErrNoRoom):

@@ -62,7 +62,7 @@ type Finder interface {
 // A Catalog reads and replaces the tools of servers.
 type Catalog interface {
 	Names
-	Lister
+	Reader
 	Replace(ctx context.Context, server string, tools []index.Tool) (index.Diff, error)
 }
 
@@ -72,11 +72,24 @@ type Names interface {
 	Suggest(name string, scope *index.Scope, n int) []index.Hit
 }
 
+// A Reader reads some tools or all.
+type Reader interface {
+	Lister
+	Enumerator
+}
+
 // A Lister reads tools in order, their labels, and what servers sent.
 type Lister interface {
 	List(l index.Listing) (hits []index.Hit, total int)
 	Categories(f index.Filter) (categories, tags, servers []index.CategoryCount, total int)
 	Raw(id string) (json.RawMessage, error)
+}
+
+// An Enumerator tells of all tools at once, and when there may be others.
+type Enumerator interface {
+	Entries(scope *index.Scope) ([]index.Entry, index.State)
+	State() index.State
+	Watch(changed func()) (stop func())
 }
 
 // A Counter counts the executions of tools.
@@ -104,6 +117,9 @@ type Options struct {
 	Executed func(server string, ok bool, took time.Duration)
 	// Learner is told of searches and of what follows; nil is none.
 	Learner Learner
+	Audit   Audit
+	// Limits bound what callers ask for; nil bounds nothing.
+	Limits Limiter
 }
 
 // A Gateway does what callers ask for. Its methods are safe for concurrent
@@ -117,7 +133,6 @@ type Gateway struct {
 	checker *arguments.Checker
 	about   aboutServers
 	servers atomic.Pointer[map[string]Server] // Options.Servers, or what SetServers put in their place
-	groups  ownGroups
 }
 
 // New returns a gateway over ix. With a nil calls every Execute is an error;
@@ -138,6 +153,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Limits == nil {
+		o.Limits = unlimited{}
 	}
 	if o.Executed == nil {
 		o.Executed = func(string, bool, time.Duration) {}

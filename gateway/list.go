@@ -16,6 +16,7 @@ type ListRequest struct {
 	Page, Size int  // from 1; 0 mean the first and DefaultPageSize
 	Schemas    bool // with the tools' schemas
 	Metrics    bool // with the tools' executions
+	Effects    bool // with what running the tools may do
 }
 
 // DefaultPageSize is how many tools a page has that does not say.

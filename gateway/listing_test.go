@@ -12,6 +12,8 @@ import (
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/phrase"
 )
 
 // reporting is a Caller of servers in given states.
@@ -62,5 +64,43 @@ func TestToolsOfServersThatNeverListed(t *testing.T) {
 	}
 	if _, err := g.Execute(t.Context(), view.View{}, gateway.ExecuteRequest{Name: "vault/x"}); !strings.Contains(err.Error(), "still being listed") {
 		t.Errorf("whoever sees the server is told %q", err)
+	}
+}
+
+// A packer knows one tool by what its server says of it.
+type packer struct{}
+
+func (packer) Identity() uint64 { return 1 }
+
+func (packer) Find(_, description string) []phrase.Phrase {
+	if description != "Dispatches a message." {
+		return nil
+	}
+	return []phrase.Phrase{{Text: "shoot off an email", Source: phrase.Pack}}
+}
+
+// The pack knows a tool whose description the operator has replaced, also
+// after the catalog is opened again.
+func TestPackKnowsOverriddenTools(t *testing.T) {
+	dir := t.TempDir()
+	open := func(p index.Packer) *index.Index {
+		t.Helper()
+		ix, err := index.Open(dir, index.Options{Pack: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ix.Close() })
+		return ix
+	}
+	ix := open(nil)
+	g := gateway.New(ix, nil, gateway.Options{Servers: map[string]gateway.Server{
+		"post": {Tools: map[string]gateway.Override{"send": {Description: "Our own words."}}},
+	}})
+	gatewaytest.Store(t, g, map[string][]string{"post": {`{"name":"send","description":"Dispatches a message."}`}})
+	if err := ix.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if p := open(packer{}).Phrases().List(); len(p) != 1 || p[0].Counted != 1 {
+		t.Errorf("%+v", p)
 	}
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -106,6 +107,26 @@ func unlisted(st upstream.Status, name string) error {
 		}
 	}
 	return e
+}
+
+// away says of those servers of the hits that cannot be called now why not. One
+// that is started for a call can be.
+func away(c Caller, hits []index.Hit) map[string]string {
+	calls, ok := c.(Reporter)
+	if !ok || len(hits) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for _, st := range calls.Status() {
+		cause := cmp.Or(st.Error, st.Why, "it cannot be connected")
+		switch {
+		case st.State == upstream.Disabled, st.State == upstream.Backoff, st.State == upstream.NeedsLogin:
+			out[st.Name] = fmt.Sprintf("server %s: %s", st.State, cause)
+		case st.State == upstream.Idle && st.Failed:
+			out[st.Name] = fmt.Sprintf("its server could not be reached: %s; a call tries again", cause)
+		}
+	}
+	return out
 }
 
 // qualifiedNames names at most n of the hits.

@@ -21,6 +21,10 @@ type SearchRequest struct {
 	Limit    int          // most tools; 0 means DefaultLimit
 	Schemas  bool         // with the tools' schemas
 	Metrics  bool         // with the tools' executions
+
+	Unfolded   bool // near-duplicates have rows of their own
+	Effects    bool // with what running the tools may do
+	Signatures bool // with what the tools take on one line, unless their schemas say it
 }
 
 // DefaultLimit is how many tools a search finds that does not say.
@@ -31,6 +35,8 @@ type Tool struct {
 	index.Hit
 	Input, Output json.RawMessage // schemas, where asked for
 	Metrics       index.Metrics   // where asked for
+	Effect        string          // of running it, as far as the operator vouches for it
+	Unavailable   string          // why its server cannot be called now; "" when it can, as far as is known
 }
 
 // A SearchResult is the tools found, best first, and how.
@@ -49,8 +55,11 @@ func (g *Gateway) Search(ctx context.Context, v view.View, r SearchRequest) (Sea
 	if err := r.check(); err != nil {
 		return SearchResult{}, err
 	}
+	if err := g.opts.Limits.Search(used(ctx, "")); err != nil {
+		return SearchResult{}, beyond("", err)
+	}
 	res, err := g.ix.Search(ctx, index.Query{
-		Text: r.Text, Mode: r.Mode, Filter: v.Over(r.Filter), Limit: r.Limit, MinScore: r.MinScore, Fold: true,
+		Text: r.Text, Mode: r.Mode, Filter: v.Over(r.Filter), Limit: r.Limit, MinScore: r.MinScore, Fold: !r.Unfolded,
 	})
 	if err != nil {
 		return SearchResult{}, searchError(err)
@@ -176,8 +185,9 @@ func (g *Gateway) emptyAdvice(v view.View, f index.Filter) Advice {
 // tools are the hits with what was asked for beside.
 func (g *Gateway) tools(hits []index.Hit, schemas, metrics bool) ([]Tool, error) {
 	tools := make([]Tool, len(hits))
+	away := away(g.calls, hits)
 	for i, h := range hits {
-		tools[i].Hit = h
+		tools[i] = Tool{Hit: h, Unavailable: away[h.Tool.Server], Effect: g.operator(h.Tool.Server).effect(&h.Tool)}
 		if metrics {
 			tools[i].Metrics = g.ix.Metrics(h.ID)
 		}

@@ -13,13 +13,24 @@ type Learner interface {
 	Executed(ctx context.Context, id string)
 }
 
-type sessionKey struct{}
-
-// InSession is ctx for a call in a session, which any comparable value stands
-// for.
-func InSession(ctx context.Context, session any) context.Context {
-	return context.WithValue(ctx, sessionKey{}, session)
+// An Origin is where a call comes from, as far as the process that answers it
+// knows. The zero value is a call in process.
+type Origin struct {
+	Endpoint  string // that it came through
+	Principal string // who calls; "" is the operator
+	Request   string // its JSON-RPC id, as JSON; "" where the transport keeps it to itself
+	Session   any    // any comparable value that stands for the session; nil for none
 }
 
-// SessionOf is the session of a call, nil where there is none.
-func SessionOf(ctx context.Context) any { return ctx.Value(sessionKey{}) }
+type originKey struct{}
+
+// From is ctx for a call that comes from o.
+func From(ctx context.Context, o Origin) context.Context {
+	return context.WithValue(ctx, originKey{}, o)
+}
+
+// OriginOf is where a call comes from.
+func OriginOf(ctx context.Context) Origin {
+	o, _ := ctx.Value(originKey{}).(Origin)
+	return o
+}

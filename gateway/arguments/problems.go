@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/tooldex/tooldex/gateway/words"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // maxProblems is how many violations one error lists.
@@ -34,7 +35,7 @@ func describeProblems(e *jsonschema.ValidationError, value any, schema json.RawM
 		})
 		leaves = leaves[:maxLeaves]
 	}
-	r := newSchemaReader(schema)
+	r := tool.ReadSchema(schema)
 	var problems []string
 	for _, leaf := range leaves {
 		problems = append(problems, problem(leaf, r))
@@ -81,12 +82,12 @@ const (
 	maxListed  = 6
 )
 
-func problem(e *jsonschema.ValidationError, r *schemaReader) string {
+func problem(e *jsonschema.ValidationError, r *tool.SchemaReader) string {
 	at := words.Cut(strings.Join(append([]string{"arguments"}, e.InstanceLocation...), "/"), maxPath)
 	return words.Cut(at+": "+expectation(e, r), maxPath+maxProblem)
 }
 
-func expectation(e *jsonschema.ValidationError, r *schemaReader) string {
+func expectation(e *jsonschema.ValidationError, r *tool.SchemaReader) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		return quotedList(k.Missing) + " missing"
@@ -94,7 +95,7 @@ func expectation(e *jsonschema.ValidationError, r *schemaReader) string {
 		slices.Sort(k.Properties) // they come in the order of a map
 		text := "unknown " + quotedList(k.Properties)
 		if len(k.Properties) > 0 {
-			text += words.DidYouMean(k.Properties[0], r.parameterNames(e.InstanceLocation))
+			text += words.DidYouMean(k.Properties[0], r.ParameterNames(e.InstanceLocation))
 		}
 		return text
 	case *kind.Type:
@@ -126,13 +127,13 @@ func wording(k jsonschema.ErrorKind) string {
 
 // misspelt says which keys given beside a missing one are no parameters and
 // are near it; schemas that allow other keys do not refuse them.
-func misspelt(e *jsonschema.ValidationError, value any, r *schemaReader) []string {
+func misspelt(e *jsonschema.ValidationError, value any, r *tool.SchemaReader) []string {
 	missing, ok := e.ErrorKind.(*kind.Required)
 	if !ok {
 		return nil
 	}
 	var texts []string
-	known := r.parameterNames(e.InstanceLocation)
+	known := r.ParameterNames(e.InstanceLocation)
 	keys := slices.Sorted(maps.Keys(objectAt(value, e.InstanceLocation)))
 	for _, key := range keys[:min(len(keys), maxLeaves)] {
 		if slices.Contains(known, key) {

@@ -76,13 +76,20 @@ func (c *Checker) Check(ctx context.Context, name string, s *Schema, arguments j
 	case errors.Is(err, errRefuted):
 		return &Error{
 			"the arguments do not fit its input schema; they are too large to say where",
-			"signature: " + signature(name, s.raw),
+			"signature: " + signature(name, s),
 		}
 	case errors.As(err, &invalid):
 		problems := describeProblems(invalid, value, s.raw)
-		return &Error{strings.Join(problems, "; "), "signature: " + signature(name, s.raw)}
+		return &Error{strings.Join(problems, "; "), "signature: " + signature(name, s)}
 	}
 	return err
+}
+
+// maxSignature bounds the signature in an error, in bytes and about.
+const maxSignature = 1000
+
+func signature(name string, s *Schema) string {
+	return name + tool.ReadSchema(s.raw).Signature(maxSignature)
 }
 
 // errRefuted says that there is a violation, and nothing about it.

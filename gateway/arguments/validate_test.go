@@ -80,7 +80,7 @@ func TestSignature(t *testing.T) {
 		{`{"type":"object"}`, "f()"},
 		{`true`, "f()"},
 	} {
-		if got := signature("f", json.RawMessage(tt.schema)); got != tt.want {
+		if got := signature("f", &Schema{raw: json.RawMessage(tt.schema)}); got != tt.want {
 			t.Errorf("signature of %s: got %s, want %s", tt.schema, got, tt.want)
 		}
 	}

@@ -6,7 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tiktoken-go/tokenizer"
@@ -81,6 +84,37 @@ func Store(t testing.TB, g *gateway.Gateway, catalog map[string][]string) {
 			t.Fatalf("added %v of %d tools of %s: %v", diff.Added, len(l.Tools), server, diff.Warnings)
 		}
 	}
+}
+
+// RealCatalog are the tools of the files SERVER.json in the folder that
+// TOOLDEX_CATALOG names, by server;
+// without one the test is skipped.
+func RealCatalog(t testing.TB) map[string][]string {
+	t.Helper()
+	folder := os.Getenv("TOOLDEX_CATALOG")
+	if folder == "" {
+		t.Skip("TOOLDEX_CATALOG names no folder of catalogs")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no catalogs in %s: %v", folder, err)
+	}
+	out := map[string][]string{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var l struct{ Tools []json.RawMessage }
+		if err := json.Unmarshal(data, &l); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, raw := range l.Tools {
+			server := strings.TrimSuffix(filepath.Base(file), ".json")
+			out[server] = append(out[server], string(raw))
+		}
+	}
+	return out
 }
 
 // Tokens counts as cl100k does.

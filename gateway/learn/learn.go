@@ -1,6 +1,7 @@
 // Package learn makes phrases of what callers do: the query of a search that
 // is followed, in the same session and within [Window], by a successful
-// execution of one of its rows is what somebody says who needs that tool.
+// execution of one of its rows is what somebody says who needs that tool. Where
+// there is no session, the same principal takes its place.
 //
 // A [Learner] keeps what it sees in memory and hands it on in batches, so that
 // the index changes seldom; what was not handed on when the process is killed
@@ -10,6 +11,8 @@ package learn
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
 	"slices"
 	"sync"
@@ -49,8 +52,8 @@ type Learner struct {
 	phrases Phrases
 	log     *slog.Logger
 
-	mu       sync.Mutex                 // guards the fields below
-	sessions *lru.Cache[any, *[]search] // by session
+	mu       sync.Mutex // guards the fields below
+	sessions *lru.Cache[caller, *[]search]
 	pending  map[string][]phrase.Phrase // by id of the tool
 	waiting  int                        // how many these are
 }
@@ -64,7 +67,7 @@ type search struct {
 
 // New makes a learner that hands on to phrases.
 func New(phrases Phrases, log *slog.Logger) *Learner {
-	sessions, err := lru.New[any, *[]search](mostSessions)
+	sessions, err := lru.New[caller, *[]search](mostSessions)
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
@@ -74,9 +77,9 @@ func New(phrases Phrases, log *slog.Logger) *Learner {
 // Searched takes note of what a session searched for. A query that is too
 // long for a phrase, or none, teaches nothing.
 func (l *Learner) Searched(ctx context.Context, query string, found []index.Hit) {
-	session := gateway.SessionOf(ctx)
+	from := callerOf(ctx)
 	text, err := phrase.Clean(query)
-	if session == nil || err != nil || len(found) == 0 {
+	if from == (caller{}) || err != nil || len(found) == 0 {
 		return
 	}
 	s := search{query: text, at: time.Now()}
@@ -85,10 +88,10 @@ func (l *Learner) Searched(ctx context.Context, query string, found []index.Hit)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all, ok := l.sessions.Get(session)
+	all, ok := l.sessions.Get(from)
 	if !ok {
 		all = new([]search)
-		l.sessions.Add(session, all)
+		l.sessions.Add(from, all)
 	}
 	*all = append(*all, s)
 	*all = slices.Delete(*all, 0, max(0, len(*all)-mostSearches))
@@ -97,14 +100,11 @@ func (l *Learner) Searched(ctx context.Context, query string, found []index.Hit)
 // Executed takes note of a tool that a session has executed with success. It
 // belongs to the last search that found it, once.
 func (l *Learner) Executed(ctx context.Context, id string) {
-	session := gateway.SessionOf(ctx)
-	if session == nil {
-		return
-	}
+	from := callerOf(ctx)
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all, ok := l.sessions.Get(session)
+	all, ok := l.sessions.Get(from)
 	if !ok {
 		return
 	}
@@ -115,20 +115,35 @@ func (l *Learner) Executed(ctx context.Context, id string) {
 		}
 		if at := slices.Index(s.rows, id); at >= 0 {
 			s.rows = slices.Delete(s.rows, at, at+1)
-			l.keep(id, phrase.Phrase{Text: s.query, Source: phrase.Use, Count: 1, Time: now.UTC().Truncate(time.Second)})
+			l.keep(id, phrase.Phrase{Text: s.query, Source: phrase.Use, Count: 1, Time: now.UTC().Truncate(time.Second), By: []string{hash(from.principal)}})
 			return
 		}
 	}
+}
+
+// A caller is whose searches and executions belong together: a session, or a
+// principal without one. Nobody's do where neither is known.
+type caller struct {
+	principal string // "" is the operator
+	session   any
+}
+
+func callerOf(ctx context.Context) caller {
+	o := gateway.OriginOf(ctx)
+	return caller{o.Principal, o.Session}
+}
+
+// hash is what is stored of a principal, to count how many there were.
+func hash(principal string) string {
+	sum := sha256.Sum256([]byte(principal))
+	return hex.EncodeToString(sum[:8])
 }
 
 // keep adds uses to those that wait. The caller holds mu.
 func (l *Learner) keep(id string, p phrase.Phrase) {
 	for i, q := range l.pending[id] {
 		if phrase.Key(q.Text) == phrase.Key(p.Text) {
-			l.pending[id][i].Count += p.Count
-			if p.Time.After(q.Time) {
-				l.pending[id][i].Time = p.Time
-			}
+			l.pending[id][i] = phrase.Confirmed(q, p)
 			return
 		}
 	}

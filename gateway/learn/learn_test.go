@@ -16,9 +16,9 @@ import (
 )
 
 // catalog is an index in memory of two tools, with their ids.
-func catalog(t *testing.T) (ix *index.Index, send, purge index.Hit) {
+func catalog(t *testing.T, o ...index.Options) (ix *index.Index, send, purge index.Hit) {
 	t.Helper()
-	ix, err := index.Open("", index.Options{})
+	ix, err := index.Open("", append(o, index.Options{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestLearner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ix, send, purge := catalog(t)
 		l := New(ix.Phrases(), slog.New(slog.DiscardHandler))
-		a, b := gateway.InSession(t.Context(), "a"), gateway.InSession(t.Context(), "b")
+		a, b := gateway.From(t.Context(), gateway.Origin{Session: "a"}), gateway.From(t.Context(), gateway.Origin{Session: "b"})
 		found := []index.Hit{purge, send}
 		l.Executed(a, send.ID) // before any search
 		l.Searched(a, "shoot off an email", found)
@@ -87,7 +87,7 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ix, send, purge := catalog(t)
 		l := New(ix.Phrases(), slog.New(slog.DiscardHandler))
-		a := gateway.InSession(t.Context(), "a")
+		a := gateway.From(t.Context(), gateway.Origin{Session: "a"})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { l.Run(ctx); close(ended) }()
@@ -117,12 +117,56 @@ func TestRun(t *testing.T) {
 	})
 }
 
+// Where several share what is learned, a phrase counts once three of them have
+// confirmed it, however often one does; a principal without a session is known
+// by its name, and nobody's is nobody's.
+func TestShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ix, send, purge := catalog(t, index.Options{Confirmers: 3})
+		l := New(ix.Phrases(), slog.New(slog.DiscardHandler))
+		use := func(o gateway.Origin) {
+			ctx := gateway.From(t.Context(), o)
+			l.Searched(ctx, "shoot off an email", []index.Hit{send})
+			l.Executed(ctx, send.ID)
+		}
+		counted := func() int {
+			l.Flush(t.Context())
+			p, _ := ix.Phrases().Of(send.ID)
+			return p.Counted
+		}
+		for session := range 4 {
+			use(gateway.Origin{Principal: "token:a", Session: session})
+		}
+		use(gateway.Origin{Principal: "oidc:b"})
+		if n := counted(); n != 0 {
+			t.Errorf("confirmed by two, and %d count", n)
+		}
+		if p, _ := ix.Phrases().Of(send.ID); len(p.Phrases) != 1 || !p.Phrases[0].Waits || p.Phrases[0].Count != 5 || len(p.Phrases[0].By) != 2 {
+			t.Errorf("what waits is not shown: %+v", p)
+		}
+		use(gateway.Origin{})
+		if n := counted(); n != 0 {
+			t.Errorf("nobody confirmed, and %d count", n)
+		}
+		use(gateway.Origin{Principal: "cert:c"})
+		if n := counted(); n != 1 {
+			t.Errorf("confirmed by three, and %d count", n)
+		}
+		l.Searched(gateway.From(t.Context(), gateway.Origin{Principal: "oidc:b"}), "tidy up", []index.Hit{purge})
+		l.Executed(gateway.From(t.Context(), gateway.Origin{Principal: "token:a"}), purge.ID)
+		l.Flush(t.Context())
+		if got := learned(t, ix, purge); got != "" {
+			t.Errorf("one searched, another executed: %s", got)
+		}
+	})
+}
+
 // A session that is never done is bounded, as is what waits.
 func TestBounds(t *testing.T) {
 	ix, send, _ := catalog(t)
 	l := New(ix.Phrases(), slog.New(slog.DiscardHandler))
 	for s := range mostSessions + 10 {
-		ctx := gateway.InSession(t.Context(), s)
+		ctx := gateway.From(t.Context(), gateway.Origin{Session: s})
 		l.Searched(ctx, fmt.Sprint("query ", s), []index.Hit{send})
 		l.Executed(ctx, send.ID)
 	}
@@ -155,7 +199,7 @@ func TestFailedFlush(t *testing.T) {
 	ix, send, purge := catalog(t)
 	disk := &full{ix.Phrases(), errors.New("no space left on device")}
 	l := New(disk, slog.New(slog.DiscardHandler))
-	a := gateway.InSession(t.Context(), "a")
+	a := gateway.From(t.Context(), gateway.Origin{Session: "a"})
 	use := func(query string, h index.Hit) {
 		l.Searched(a, query, []index.Hit{h})
 		l.Executed(a, h.ID)

@@ -85,6 +85,31 @@ func Object(ms []Member) json.RawMessage {
 	return o.Bytes()
 }
 
+// Edit is the object raw with the value that edit gives in place of each
+// member's, and without the members for which it gives nil. Everything else
+// keeps its bytes. raw has to be valid JSON.
+func Edit(raw json.RawMessage, edit func(key string, value json.RawMessage) json.RawMessage) json.RawMessage {
+	out := make([]byte, 0, len(raw)+64)
+	end, kept := skipSpace(raw, 0)+1, false // of what was read
+	out = append(out, raw[:end]...)
+	for i := skipSpace(raw, end); i < len(raw) && raw[i] == '"'; {
+		keyEnd := skipValue(raw, i)
+		begin := skipSpace(raw, skipSpace(raw, keyEnd)+1) // past the colon
+		stop := skipValue(raw, begin)
+		if value := edit(Text(raw[i:keyEnd]), raw[begin:stop:stop]); value != nil {
+			before := raw[end:i]
+			if !kept {
+				before = bytes.Replace(before, []byte(","), nil, 1)
+			}
+			out = append(append(append(out, before...), raw[i:begin]...), value...)
+			kept = true
+		}
+		end = stop
+		i = skipSpace(raw, skipSpace(raw, stop)+1) // past the comma
+	}
+	return append(out, raw[end:]...)
+}
+
 // Array is a JSON array of the values.
 func Array(values []json.RawMessage) json.RawMessage {
 	var buf bytes.Buffer

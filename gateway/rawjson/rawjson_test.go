@@ -1,6 +1,9 @@
 package rawjson
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 func TestMembers(t *testing.T) {
 	const raw = ` {"b" : 12345678901234567890, "a":{"z":1, "y":"<"}, "b":null} `
@@ -33,4 +36,29 @@ func FuzzMembers(f *testing.F) {
 			t.Errorf("%s became %s", Object(ms), Object(again))
 		}
 	})
+}
+
+func TestEdit(t *testing.T) {
+	edit := func(key string, value json.RawMessage) json.RawMessage {
+		switch key {
+		case "new":
+			return json.RawMessage(`"other"`)
+		case "gone":
+			return nil
+		}
+		return value
+	}
+	for raw, want := range map[string]string{
+		`{}`:                          `{}`,
+		` { "new" : 1 } `:             ` { "new" : "other" } `,
+		`{"a": 1.0,"new":[1,2]}`:      `{"a": 1.0,"new":"other"}`,
+		`{"gone":{"x":1}}`:            `{}`,
+		`{"gone":1, "a":"<\u0041,}"}`: `{ "a":"<\u0041,}"}`,
+		`{"a":1,"gone":2}`:            `{"a":1}`,
+		`{"a":1,"gone":2,"n\u0065w":3 ,"gone":null}`: `{"a":1,"n\u0065w":"other"}`,
+	} {
+		if got := string(Edit(json.RawMessage(raw), edit)); got != want {
+			t.Errorf("%s is %s, want %s", raw, got, want)
+		}
+	}
 }

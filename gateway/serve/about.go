@@ -2,17 +2,18 @@ package serve
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 )
 
-// about tells a person who opens the address in a browser what it is for.
-// mounts lists the endpoints beside the default one.
-func (s *Server) mounts() string {
+// mounts lists the endpoints beside the default one, unless who asks may be
+// anybody.
+func (h *Host) mounts() string {
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(s.mounted)) {
+	if h.opts.Guard.Enabled() {
+		return "Every request needs a bearer token.\n\n"
+	}
+	for _, name := range h.others() {
 		fmt.Fprintf(&b, "/servers/%s/mcp\n", name)
 	}
 	if b.Len() == 0 {
@@ -21,10 +22,14 @@ func (s *Server) mounts() string {
 	return "Virtual servers, to connect to in place of /mcp:\n\n" + b.String() + "\n"
 }
 
-func (s *Server) about(w http.ResponseWriter, r *http.Request) {
+// about tells a person who opens the address in a browser what it is for.
+func (h *Host) about(w http.ResponseWriter, r *http.Request) {
 	url := "http://" + r.Host + "/mcp"
+	if r.TLS != nil {
+		url = "https://" + r.Host + "/mcp"
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	fmt.Fprintf(w, `%s %s finds the right tool among those of many MCP servers.
+	fmt.Fprintf(w, `tooldex %s finds the right tool among those of many MCP servers.
 
 /mcp      MCP clients connect here, over streamable HTTP
 /healthz  says ok while the process runs
@@ -35,5 +40,5 @@ func (s *Server) about(w http.ResponseWriter, r *http.Request) {
 
 Claude Code  claude mcp add --transport http tooldex %s
 others       {"mcpServers": {"tooldex": {"url": %q}}}
-`, s.opts.Name, s.opts.Version, s.mounts(), url, url)
+`, h.opts.Version, h.mounts(), url, url)
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
+	"github.com/tooldex/tooldex/gateway/serve/heap"
 	"github.com/tooldex/tooldex/gateway/upstream"
 )
 
@@ -29,7 +31,7 @@ func BenchmarkExecute(b *testing.B) {
 	straight := connectChild(b)
 	g := start(b, gateway.Options{}, childSpec(b))
 	client := connect(b, g, gateway.StatelessEra, nil)
-	TuneGC()
+	heap.Tune()
 	args := json.RawMessage(`{"tool_name":"child/` + tool + `","arguments":` + arguments + `}`)
 	var direct, hop, whole time.Duration
 	for b.Loop() {
@@ -104,6 +106,56 @@ func (d *discarding) Header() http.Header         { return d.h }
 func (d *discarding) Write(p []byte) (int, error) { d.n += len(p); return len(p), nil }
 func (*discarding) WriteHeader(int)               {}
 
+// posted is how many bytes answer a message.
+func posted(h http.Handler, header http.Header, message string) int {
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(message))
+	r.Header = header
+	w := &discarding{h: http.Header{}}
+	h.ServeHTTP(w, r)
+	return w.n
+}
+
+// BenchmarkNative is what a page of 200 among 10,000 tools that are listed
+// themselves costs over HTTP, and a call of one beside execute_tool.
+func BenchmarkNative(b *testing.B) {
+	g := gateway.New(gatewaytest.Open(b), gatewaytest.Done, gateway.Options{})
+	catalog := map[string][]string{}
+	for i := range 10_000 {
+		server := fmt.Sprint("server-", i%20)
+		catalog[server] = append(catalog[server], fmt.Sprintf(`{"name":"tool_%d","description":%q,"inputSchema":{"type":"object","properties":{"a":{"type":"string","description":%[2]q}}}}`,
+			i, strings.Repeat("some words ", 50)))
+	}
+	gatewaytest.Store(b, g, catalog)
+	s, err := New(g, Options{Native: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := hosted(s, HostOptions{}).Handler()
+	list := statelessHeader("")
+	list.Del(nameHeader)
+	list.Set("Mcp-Method", "tools/list")
+	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":%q,"arguments":%s,` + statelessMeta + `}}`
+	for _, x := range []struct {
+		name    string
+		header  http.Header
+		message string
+		least   int
+	}{
+		{"page", list, `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{` + statelessMeta + `}}`, 200 * 1000},
+		{"call", statelessHeader("server-7__tool_7"), fmt.Sprintf(call, "server-7__tool_7", `{"a":"x"}`), 100},
+		{"execute_tool", statelessHeader("execute_tool"), fmt.Sprintf(call, "execute_tool", `{"tool_name":"server-7/tool_7","arguments":{"a":"x"},"options":{"include_metadata":false}}`), 100},
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if n := posted(h, x.header, x.message); n < x.least {
+					b.Fatalf("%d bytes", n)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkLargeResult is what handing on a result of 4 MB costs over HTTP,
 // after it was read from its server.
 func BenchmarkLargeResult(b *testing.B) {
@@ -120,16 +172,13 @@ func BenchmarkLargeResult(b *testing.B) {
 		g := newGateway(b, gatewaytest.Caller(func(context.Context, upstream.Request) (upstream.Result, error) {
 			return upstream.Result{Raw: raw, Protocol: gateway.StatelessEra, Sent: true}, nil
 		}), Options{})
-		h := g.Handler()
+		h := hosted(g, HostOptions{}).Handler()
 		message := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_tool","arguments":{"tool_name":"read_file","arguments":{"path":"x"}},` + statelessMeta + `}}`
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(message))
-				r.Header = statelessHeader("execute_tool")
-				w := &discarding{h: http.Header{}}
-				if h.ServeHTTP(w, r); w.n < 4<<20 {
-					b.Fatalf("%d bytes", w.n)
+				if n := posted(h, statelessHeader("execute_tool"), message); n < 4<<20 {
+					b.Fatalf("%d bytes", n)
 				}
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/upstream"
 )
 
 // maxDirectDepth bounds the brackets of a direct call, and so its depth, below
@@ -35,7 +36,7 @@ type directCall struct {
 // handshake.
 func (s *Server) direct(w http.ResponseWriter, r *http.Request, m *message) bool {
 	d, ok := readDirect(r.Header, m, gateway.StatelessEra)
-	if !ok || !s.names[d.tool] {
+	if !ok || !s.offer.has(viewOf(r.Context(), s), d.tool) {
 		return false
 	}
 	s.answerDirectly(r.Context(), w, r, d)
@@ -50,12 +51,12 @@ func (s *Server) directInSession(w http.ResponseWriter, r *http.Request, m *mess
 		return false
 	}
 	d, ok := readDirect(r.Header, m, known.InitializeParams().ProtocolVersion)
-	if !ok || !s.names[d.tool] {
+	if !ok || !s.offer.has(viewOf(r.Context(), s), d.tool) {
 		return false
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
-	ended, ok := s.sessions.begin(session, string(d.id), cancel)
+	ended, ok := s.sessions.begin(sessionKey{s, session}, string(d.id), cancel)
 	if !ok {
 		return false
 	}
@@ -74,7 +75,7 @@ func (s *Server) answerDirectly(ctx context.Context, w http.ResponseWriter, r *h
 	defer answer.Done()
 	response, err := s.response(d, answer)
 	if err != nil {
-		s.log.Error("answer does not encode", "meta_tool", d.tool, "error", err)
+		s.log.Error("answer does not encode", "tool", d.tool, "error", err)
 		response = errorMessage(d.id, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()})
 	}
 	_ = writeEvent(w, response) // a client that has gone needs no answer
@@ -111,14 +112,12 @@ func (m *message) soundMeta() bool {
 
 // call is what the surface is asked; progress goes to w.
 func (d *directCall) call(ctx context.Context, w http.ResponseWriter) surface.Call {
-	c := surface.Call{Tool: d.tool, Arguments: d.params["arguments"], Protocol: d.protocol, Client: clientOf(d.params, d.meta, d.protocol)}
+	c := surface.Call{Tool: d.tool, Arguments: d.params["arguments"], Protocol: d.protocol, Client: clientOf(d.params, d.meta, d.protocol), Request: string(d.id)}
 	if d.token == nil {
 		return c
 	}
-	c.Client.Progress = func(progress, total float64, message string) {
-		params, err := rawjson.Marshal(mcp.ProgressNotificationParams{
-			ProgressToken: d.token, Progress: progress, Total: total, Message: message,
-		})
+	c.Client.Progress = func(p upstream.Progress) {
+		params, err := rawjson.Marshal(progressParams(d.token, p))
 		if err != nil || ctx.Err() != nil {
 			return // a number that JSON does not have, or nobody listens
 		}

@@ -44,8 +44,8 @@ const plainTriple = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.
 func TestDirectCallsAreAnsweredAsBefore(t *testing.T) {
 	calls := gatewaytest.Caller(func(ctx context.Context, r upstream.Request) (upstream.Result, error) {
 		if r.Progress != nil {
-			r.Progress(1, 3, "<one>")
-			r.Progress(2, 0, "")
+			r.Progress(upstream.Progress{Progress: 1, Total: 3, Message: "<one>", Meta: map[string]json.RawMessage{"v/x": json.RawMessage(`"<one>"`)}})
+			r.Progress(upstream.Progress{Progress: 2})
 		}
 		if r.Meta["ask"] != nil {
 			if !strings.Contains(string(r.Capabilities), "elicitation") {
@@ -56,7 +56,7 @@ func TestDirectCallsAreAnsweredAsBefore(t *testing.T) {
 		}
 		return upstream.Result{Raw: json.RawMessage(strings.Replace(awkward, ",", ",\n ", 1)), Protocol: gateway.StatelessEra, Sent: true}, nil
 	})
-	srv := httptest.NewServer(newGateway(t, calls, Options{}).Handler())
+	srv := httptest.NewServer(hosted(newGateway(t, calls, Options{}), HostOptions{}).Handler())
 	defer srv.Close()
 	const untouched = `{"tool_name":"read_file","arguments":{"path":"x"},"options":{"include_metadata":false}}`
 	for _, tt := range []struct{ name, tool, params string }{
@@ -100,7 +100,7 @@ func TestDirectCallsAreAnsweredAsBefore(t *testing.T) {
 func TestDirectCallsInASession(t *testing.T) {
 	calls := gatewaytest.Caller(func(ctx context.Context, r upstream.Request) (upstream.Result, error) {
 		if r.Progress != nil {
-			r.Progress(1, 3, "<one>")
+			r.Progress(upstream.Progress{Progress: 1, Total: 3, Message: "<one>", Meta: map[string]json.RawMessage{"v/x": json.RawMessage(`"<one>"`)}})
 		}
 		return upstream.Result{Raw: json.RawMessage(awkward), Protocol: gateway.StatelessEra, Sent: true}, nil
 	})
@@ -194,25 +194,26 @@ func TestDirectCallsLetTheSDKSeeTheSession(t *testing.T) {
 		if _, ok := s.open(nil); !ok {
 			t.Fatal("no room")
 		}
-		s.opened("s")
+		key := sessionKey{id: "s"}
+		s.opened(key, nil)
 		cancel := func() {}
-		ended, ok := s.begin("s", "1", cancel)
+		ended, ok := s.begin(key, "1", cancel)
 		if !ok {
 			t.Fatal("a call in a fresh session is not direct")
 		}
-		if _, ok := s.begin("s", "1", cancel); ok {
+		if _, ok := s.begin(key, "1", cancel); ok {
 			t.Error("a second call with the id is direct")
 		}
 		ended()
-		if _, ok := s.begin("none", "1", cancel); ok {
+		if _, ok := s.begin(sessionKey{id: "none"}, "1", cancel); ok {
 			t.Error("a call in no session is direct")
 		}
 		time.Sleep(seenEvery + 1)
-		if _, ok := s.begin("s", "1", cancel); ok {
+		if _, ok := s.begin(key, "1", cancel); ok {
 			t.Error("a call is direct in a session that the SDK has not seen for long")
 		}
-		s.use("s", http.MethodPost)()
-		if _, ok := s.begin("s", "1", cancel); !ok {
+		s.use(key, http.MethodPost)()
+		if _, ok := s.begin(key, "1", cancel); !ok {
 			t.Error("a call is not direct in a session that the SDK has just seen")
 		}
 	})

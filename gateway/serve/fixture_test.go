@@ -30,6 +30,14 @@ func open(t testing.TB, calls gateway.Caller, g gateway.Options, o Options, upst
 	return s
 }
 
+// hosted serves s on /mcp.
+func hosted(s *Server, o HostOptions) *Host {
+	o.Metrics, o.Logger = s.opts.Metrics, s.opts.Logger
+	h := NewHost(o)
+	h.Put(Default, s)
+	return h
+}
+
 // over serves ix as it is.
 func over(t testing.TB, ix *index.Index, o Options) *Server {
 	t.Helper()

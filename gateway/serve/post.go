@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/auth"
 )
 
 const (
@@ -51,6 +52,9 @@ func (h handlers) post(s *Server, w http.ResponseWriter, r *http.Request, m *mes
 		refuseMessage(w, version, known, m, wrong)
 		return
 	}
+	if s.stepUp(w, r, m) {
+		return
+	}
 	raw, marked := m.forSDK()
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	r.ContentLength = int64(len(raw))
@@ -64,6 +68,10 @@ func (h handlers) post(s *Server, w http.ResponseWriter, r *http.Request, m *mes
 		if name, ok := decodedHeader(r.Header.Get(nameHeader)); ok {
 			r.Header.Set(nameHeader, name)
 		}
+		if wrong := s.offer.wrongHeaders(viewOf(r.Context(), s), r.Header, m); wrong != nil {
+			refuseMessage(w, version, false, m, wrong)
+			return
+		}
 		if s.direct(w, r, m) {
 			return
 		}
@@ -76,14 +84,14 @@ func (h handlers) post(s *Server, w http.ResponseWriter, r *http.Request, m *mes
 // inSession serves a message of the handshake era.
 func (h handlers) inSession(s *Server, w http.ResponseWriter, r *http.Request, m *message, session string) {
 	if session != "" {
-		if m.method == "notifications/cancelled" && s.sessions.cancel(session, string(m.params["requestId"])) {
+		if m.method == "notifications/cancelled" && s.sessions.cancel(sessionKey{s, session}, string(m.params["requestId"])) {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
 		if s.directInSession(w, r, m, session) {
 			return
 		}
-		defer s.sessions.use(session, r.Method)()
+		defer s.sessions.use(sessionKey{s, session}, r.Method)()
 		h.handshake.ServeHTTP(w, r)
 		return
 	}
@@ -91,18 +99,19 @@ func (h handlers) inSession(s *Server, w http.ResponseWriter, r *http.Request, m
 		refuseMessage(w, "", false, m, invalid("%s without a session: initialize first, and send the %s that comes back", m.method, sessionHeader))
 		return
 	}
-	closed, ok := s.sessions.open(s.liveSessions)
+	who := auth.Of(r.Context())
+	closed, ok := s.sessions.open(who)
 	if !ok {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "too many sessions, all in use; close one, or try again", http.StatusServiceUnavailable)
 		return
 	}
-	if closed != "" {
-		s.log.Debug("session closed to make room", "most", s.opts.MaxSessions)
+	if closed.of != nil {
+		s.log.Debug("session closed to make room", "most", s.sessions.most)
 		// It waits for calls whose clients have gone.
-		go s.closeSession(closed)
+		go closed.of.closeSession(closed.id)
 	}
-	defer func() { s.sessions.opened(w.Header().Get(sessionHeader)) }()
+	defer func() { s.sessions.opened(sessionKey{s, w.Header().Get(sessionHeader)}, who) }()
 	h.handshake.ServeHTTP(w, r)
 }
 
@@ -114,9 +123,9 @@ func (h handlers) other(s *Server, w http.ResponseWriter, r *http.Request) {
 	}
 	session := r.Header.Get(sessionHeader)
 	if r.Method == http.MethodDelete {
-		s.sessions.end(session)
+		s.sessions.end(sessionKey{s, session})
 	}
-	defer s.sessions.use(session, r.Method)()
+	defer s.sessions.use(sessionKey{s, session}, r.Method)()
 	h.handshake.ServeHTTP(w, r)
 }
 

@@ -14,10 +14,14 @@ import (
 	"github.com/tooldex/tooldex/gateway"
 )
 
-// serveTest serves g over HTTP until the test ends.
-func serveTest(t *testing.T, g *Server) *httptest.Server {
+// serveTest serves g over HTTP, as set up, until the test ends.
+func serveTest(t *testing.T, g *Server, set ...func(*Host)) *httptest.Server {
 	t.Helper()
-	srv := httptest.NewServer(g.Handler())
+	h := hosted(g, HostOptions{})
+	for _, f := range set {
+		f(h)
+	}
+	srv := httptest.NewServer(h.Handler())
 	t.Cleanup(func() {
 		srv.CloseClientConnections()
 		g.closeSessions()
@@ -169,9 +173,7 @@ func (all *bodies) newest() *body {
 }
 
 func TestSlowBodiesEnd(t *testing.T) {
-	g := newGateway(t, nil, Options{})
-	g.bodies.timeout = 10 * time.Millisecond
-	srv := serveTest(t, g)
+	srv := serveTest(t, newGateway(t, nil, Options{}), func(h *Host) { h.bodies.timeout = 10 * time.Millisecond })
 	if got := statusOf(t, halfPost(t, srv, 100, "{")); got != http.StatusRequestTimeout {
 		t.Errorf("got %d", got)
 	}
@@ -188,8 +190,7 @@ func (all *bodies) held() int64 {
 // not slow on purpose does not notice.
 func TestBodiesAreBounded(t *testing.T) {
 	g := newGateway(t, nil, Options{})
-	g.bodies.most, g.bodies.mostBytes = 3, 1<<20
-	srv := serveTest(t, g)
+	srv := serveTest(t, g, func(h *Host) { h.bodies.most, h.bodies.mostBytes = 3, 1<<20 })
 	h := rawHeader(t, srv, "2025-11-25")
 	var slow []net.Conn
 	for range 5 {
@@ -223,9 +224,7 @@ func TestBodiesAreBounded(t *testing.T) {
 // A connection goes on after a body, however long its next request takes.
 func TestBodyDeadlineEndsWithTheBody(t *testing.T) {
 	w := newGate()
-	g := newGateway(t, w, Options{})
-	g.bodies.timeout = 20 * time.Millisecond
-	srv := serveTest(t, g)
+	srv := serveTest(t, newGateway(t, w, Options{}), func(h *Host) { h.bodies.timeout = 20 * time.Millisecond })
 	h := rawHeader(t, srv, gateway.StatelessEra)
 	h.Set("Mcp-Method", "tools/call")
 	h.Set("Mcp-Name", "execute_tool")
@@ -242,8 +241,8 @@ func TestBodyDeadlineEndsWithTheBody(t *testing.T) {
 
 func TestSessionsAreBounded(t *testing.T) {
 	w := newGate()
-	g := newGateway(t, w, Options{MaxSessions: 2})
-	srv := serveTest(t, g)
+	g := newGateway(t, w, Options{})
+	srv := serveTest(t, g, func(h *Host) { h.sessions.most = 2 })
 	first, second := rawHeader(t, srv, "2025-11-25"), rawHeader(t, srv, "2025-11-25")
 	list := func(h http.Header) int {
 		res, _ := post(t, srv, h, `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)

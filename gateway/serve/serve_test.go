@@ -56,8 +56,8 @@ func TestProgressReachesTheCaller(t *testing.T) {
 			if r.Progress == nil {
 				t.Error("the caller's progress token is lost")
 			} else {
-				r.Progress(1, 3, "one")
-				r.Progress(2, 3, "two")
+				r.Progress(upstream.Progress{Progress: 1, Total: 3, Message: "one", Meta: map[string]json.RawMessage{"v/x": json.RawMessage(`"one"`)}})
+				r.Progress(upstream.Progress{Progress: 2, Total: 3, Message: "two", Meta: map[string]json.RawMessage{"v/x": json.RawMessage(`"two"`)}})
 			}
 			if r.Meta["progressToken"] != nil || fmt.Sprintf("%s", r.Meta["trace"]) != `"t1"` {
 				t.Errorf("_meta sent on is %v", r.Meta)
@@ -81,7 +81,7 @@ func TestProgressReachesTheCaller(t *testing.T) {
 		}
 		for i, want := range []string{"one", "two"} {
 			p := <-got
-			if p.ProgressToken != "p7" || p.Message != want || p.Progress != float64(i+1) || p.Total != 3 {
+			if p.ProgressToken != "p7" || p.Message != want || p.Progress != float64(i+1) || p.Total != 3 || p.Meta["v/x"] != want {
 				t.Errorf("progress %d is %+v", i, p)
 			}
 		}
@@ -265,7 +265,7 @@ func TestServeStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(ctx, ln) }()
+	go func() { served <- hosted(g, HostOptions{}).Serve(ctx, ln) }()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	httpClient := &http.Client{Transport: &http.Transport{}}
 	defer httpClient.CloseIdleConnections()
@@ -292,9 +292,9 @@ func TestServeStops(t *testing.T) {
 }
 
 func TestHTTPGuards(t *testing.T) {
-	g := open(t, nil, gateway.Options{}, Options{Hosts: []string{"tools.example"}}, func() []upstream.Status {
+	h := hosted(open(t, nil, gateway.Options{}, Options{}, func() []upstream.Status {
 		return []upstream.Status{{Name: "files", State: upstream.Ready}, {Name: "github", State: upstream.Backoff, Restarts: 2}}
-	})
+	}), HostOptions{Hosts: []string{"tools.example"}})
 	for _, tt := range []struct {
 		method, path, host, origin string
 		status                     int
@@ -323,23 +323,21 @@ func TestHTTPGuards(t *testing.T) {
 			r.Header.Set("Origin", tt.origin)
 		}
 		w := httptest.NewRecorder()
-		g.Handler().ServeHTTP(w, r)
+		h.Handler().ServeHTTP(w, r)
 		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.body) {
 			t.Errorf("%s %s of %s: %d %s, want %d %s", tt.method, tt.path, tt.host, w.Code, w.Body, tt.status, tt.body)
 		}
 	}
-	if err := g.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	h.end()
 	w := httptest.NewRecorder()
-	g.ready(w, nil)
+	h.ready(w, nil)
 	if w.Code != http.StatusServiceUnavailable {
 		t.Errorf("readyz while draining: %d", w.Code)
 	}
 }
 
 func TestBodyLimit(t *testing.T) {
-	srv := httptest.NewServer(newGateway(t, nil, Options{}).Handler())
+	srv := httptest.NewServer(hosted(newGateway(t, nil, Options{}), HostOptions{}).Handler())
 	defer srv.Close()
 	for _, era := range eras {
 		header := http.Header{}

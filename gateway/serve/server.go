@@ -9,7 +9,9 @@ package serve
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -20,17 +22,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/auth"
+	"github.com/tooldex/tooldex/gateway/native"
+	"github.com/tooldex/tooldex/gateway/rawjson"
+	"github.com/tooldex/tooldex/gateway/serve/heap"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/surface/direct"
 	"github.com/tooldex/tooldex/gateway/surface/discover"
 	"github.com/tooldex/tooldex/gateway/surface/meta"
 	"github.com/tooldex/tooldex/gateway/surface/toolbox"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // surfaces are those that Options.Surface may name.
 var surfaces = map[string]func(*gateway.Gateway, surface.Options) surface.Surface{
 	"meta":     meta.New,
+	"direct":   direct.New,
 	"discover": discover.New,
 	"toolbox":  toolbox.New,
 }
@@ -40,20 +49,24 @@ func Surfaces() []string { return slices.Sorted(maps.Keys(surfaces)) }
 
 // Options configure New. The zero value works.
 type Options struct {
-	Name    string // the server's name for clients; "" means "tooldex"
-	Version string // of this program; "" means "dev"
+	Endpoint string // as the operator calls it
+	Name     string // the server's name for clients; "" means "tooldex"
+	Version  string // of this program; "" means "dev"
 
 	Surface        string // "" means "meta"
 	SurfaceOptions surface.Options
-	View           view.View // what callers see
-	Off            bool      // serve only the endpoints that are mounted
+	View           view.View // what the endpoint shows
+	// Narrow gives what the caller of a context sees of what the endpoint shows;
+	// nil means that each sees all of it.
+	Narrow func(ctx context.Context, endpoint string, shows view.View) view.View
+	Native bool // list and call the tools themselves, too, as a surface without meta-tools does
 
-	MaxSessions int      // most sessions, and most streams without one, over HTTP that clients keep open; 0 means 1,000
-	Hosts       []string // Host names accepted beside the loopback ones
-
-	// OnCall is told of every call of a meta-tool when it has been answered,
-	// from several goroutines; nil means nobody.
+	// OnCall is told of every call of a meta-tool when it has been answered, or
+	// of a "native" tool, from several goroutines; nil means nobody.
 	OnCall func(metaTool string, isError bool, took time.Duration)
+	// Auditor is told of calls of tools that are hidden; nil means that they
+	// are logged.
+	Auditor Auditor
 
 	Metrics *Metrics     // nil means ones of its own
 	Logger  *slog.Logger // nil discards
@@ -62,7 +75,7 @@ type Options struct {
 // A Server serves one surface. Its methods are safe for concurrent use.
 type Server struct {
 	surface surface.Surface
-	names   map[string]bool // of its meta-tools
+	offer   offer
 	opts    Options
 	log     *slog.Logger
 	server  *mcp.Server
@@ -71,13 +84,16 @@ type Server struct {
 	aborted context.Context // done when calls under way must end
 	abort   context.CancelCauseFunc
 
-	underWay turnstile // calls of meta-tools
-	posts    turnstile // HTTP requests that carry them
-	bodies   *bodies
-	sessions *sessions
+	underWay turnstile   // calls of meta-tools
+	posts    turnstile   // HTTP requests that carry them
+	retired  atomic.Bool // another has its place, or none
+	handlers handlers    // of HTTP
+	bodies   *bodies     // of its host
+	sessions *sessions   // as above
+	guard    Guard       // as above
 	memories memories
-	mounted  map[string]*Server // other endpoints, by name
-	view     atomic.Pointer[view.View]
+
+	subscriptions *subscriptions
 
 	unreadTimeout time.Duration // 0 means the constant
 }
@@ -91,16 +107,31 @@ func New(g *gateway.Gateway, o Options) (*Server, error) {
 		return nil, fmt.Errorf("there is no surface %q%s (there are %s)", o.Surface, words.DidYouMean(o.Surface, Surfaces()), words.Join(Surfaces()))
 	}
 	s := &Server{
-		surface: open(g, o.SurfaceOptions), names: map[string]bool{}, opts: o, log: o.Logger, metrics: o.Metrics,
-		sessions: newSessions(o.MaxSessions), bodies: newBodies(),
+		surface: open(g, o.SurfaceOptions), opts: o, log: o.Logger, metrics: o.Metrics, subscriptions: newSubscriptions(),
 	}
-	for _, t := range s.surface.Tools() {
-		s.names[t.Name] = true
-	}
+	s.offer.tools = native.New(g, s.log)
+	s.offer.shown = o.Native || len(s.surface.Tools()) == 0
+	s.offer.probes = probesOf(s)
 	s.SetView(o.View)
 	s.aborted, s.abort = context.WithCancelCause(context.Background())
-	s.server = s.newServer()
+	if err := s.openServer(); err != nil {
+		return nil, err
+	}
+	s.handlers = newHandlers(s)
+	if s.offer.shown {
+		s.offer.watcher = s.offer.tools.Watch(func() view.View { return *s.offer.view.Load() }, func() { tellListChanged(s.server) })
+	}
 	return s, nil
+}
+
+// tellListChanged has the SDK tell every session and subscription: it does so
+// only for tools of its own, and once for both changes here.
+func tellListChanged(server *mcp.Server) {
+	t := &mcp.Tool{Name: "changed-" + rand.Text(), InputSchema: json.RawMessage(`{"type":"object"}`)}
+	server.AddTool(t, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, errors.New("there is no such tool")
+	})
+	server.RemoveTools(t.Name)
 }
 
 func (o Options) withDefaults() Options {
@@ -112,9 +143,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Surface == "" {
 		o.Surface = "meta"
-	}
-	if o.MaxSessions <= 0 {
-		o.MaxSessions = maxSessions
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, nil)
@@ -128,22 +156,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// SetView changes what callers see.
-func (s *Server) SetView(v view.View) { s.view.Store(&v) }
-
-// Mount serves other on /servers/NAME/mcp as long as s is served. It is called
-// before that.
-func (s *Server) Mount(name string, other *Server) {
-	if s.mounted == nil {
-		s.mounted = map[string]*Server{}
-	}
-	s.mounted[name] = other
-}
-
-// all are s and the endpoints mounted on it.
-func (s *Server) all() []*Server {
-	return append([]*Server{s}, slices.Collect(maps.Values(s.mounted))...)
-}
+// SetView changes what the endpoint shows.
+func (s *Server) SetView(v view.View) { s.offer.setView(v) }
 
 // Call answers one call of a meta-tool exactly as the MCP server does for a
 // client of the newest protocol without elicitation. Whatever goes wrong is
@@ -157,71 +171,111 @@ func (s *Server) Call(ctx context.Context, tool string, args json.RawMessage) *s
 // call answers one call through the view of this server.
 func (s *Server) call(ctx context.Context, c surface.Call) *surface.Answer {
 	if !s.underWay.enter() {
-		return surface.ErrorAnswer(c.Tool+": this gateway is shutting down and takes no further calls", "reconnect and call again")
+		return surface.ErrorAnswer(fmt.Sprintf("%s: %v and takes no further calls", c.Tool, s.whyEnded()), "reconnect and call again")
 	}
 	defer s.underWay.leave()
-	memory.enter()
-	defer memory.leave()
+	heap.Enter()
+	defer heap.Leave()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.aborted, func() { cancel(context.Cause(s.aborted)) })()
 	began := time.Now()
-	c.View = *s.view.Load()
-	if c.Session != nil {
-		ctx = gateway.InSession(ctx, c.Session())
-	}
-	answer := s.surface.Answer(ctx, c)
-	name := c.Tool
-	if !s.names[name] {
+	c.View = viewOf(ctx, s)
+	answer, name := s.surface.Answer, c.Tool
+	switch {
+	case s.offer.names[name]:
+	case s.offer.has(c.View, name):
+		answer, name = s.offer.tools.Answer, "native" // there are many
+	default:
 		name = "unknown" // callers choose the names
 	}
+	a := answer(gateway.From(ctx, origin(ctx, s, c)), c)
 	took := time.Since(began)
-	s.metrics.metaCall(name, answer.IsError, took)
+	s.metrics.metaCall(name, a.IsError, took)
 	if s.opts.OnCall != nil {
-		s.opts.OnCall(name, answer.IsError, took)
+		s.opts.OnCall(name, a.IsError, took)
 	}
-	return answer
+	return a
+}
+
+// origin is where a call comes from.
+func origin(ctx context.Context, s *Server, c surface.Call) gateway.Origin {
+	from := gateway.Origin{Endpoint: s.opts.Endpoint, Request: c.Request}
+	if who := auth.Of(ctx); who != nil {
+		from.Principal = who.Name
+	}
+	if c.Session != nil {
+		from.Session = c.Session()
+	}
+	return from
 }
 
 // Drain refuses calls from now on and returns when those under way have
 // ended. When ctx ends first they are cancelled, and Drain returns ctx's
 // error once they have ended.
 func (s *Server) Drain(ctx context.Context) error {
+	s.subscriptions.end()
+	defer s.offer.end()
 	if err := s.underWay.drain(ctx); err != nil {
-		s.abort(gateway.ErrShutdown)
+		s.abort(s.whyEnded())
 		<-s.underWay.shut()
 		return fmt.Errorf("drain calls under way: %w", err)
 	}
 	return nil
 }
 
+// whyEnded is why calls end, or are refused, that Drain does not let go on.
+func (s *Server) whyEnded() error {
+	if s.retired.Load() {
+		return retirement{}
+	}
+	return gateway.ErrShutdown
+}
+
+// A retirement is gateway.ErrShutdown of one endpoint.
+type retirement struct{}
+
+func (retirement) Error() string        { return "the virtual server was changed or removed" }
+func (retirement) Is(target error) bool { return target == gateway.ErrShutdown }
+
 // implementation is what the server says of itself.
 func (s *Server) implementation() *mcp.Implementation {
 	return &mcp.Implementation{Name: s.opts.Name, Version: s.opts.Version}
 }
 
-// newServer makes the MCP server of the surface. Its list is constant, so it
-// promises no list_changed and lets clients keep the list for an hour.
-func (s *Server) newServer() *mcp.Server {
-	server := mcp.NewServer(s.implementation(), &mcp.ServerOptions{
+// openServer makes the MCP server of the surface. The list of meta-tools is
+// constant: alone it promises no list_changed and lets clients keep it for an
+// hour.
+func (s *Server) openServer() error {
+	s.server = mcp.NewServer(s.implementation(), &mcp.ServerOptions{
 		Instructions: s.surface.Instructions(),
 		Logger:       quiet(s.log),
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: s.offer.shown}},
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs = 3_600_000 },
 	})
+	s.offer.names = map[string]bool{}
 	for _, t := range s.surface.Tools() {
-		server.AddTool(toolOf(t), s.handle)
+		if s.opts.SurfaceOptions.ReadOnly && t.RunsTools {
+			t.Effect = tool.Read
+		}
+		served := toolOf(t)
+		s.server.AddTool(served, s.handle)
+		definition, err := rawjson.Marshal(served)
+		if err != nil {
+			return fmt.Errorf("meta-tool %s: %w", t.Name, err)
+		}
+		s.offer.names[t.Name], s.offer.definitions = true, append(s.offer.definitions, definition)
 	}
-	server.AddReceivingMiddleware(rawResults)
-	return server
+	s.server.AddReceivingMiddleware(receiving(s))
+	return nil
 }
 
 // toolOf is a meta-tool as the SDK serves it.
 func toolOf(t surface.Tool) *mcp.Tool {
-	openWorld := t.RunsTools
-	a := &mcp.ToolAnnotations{Title: t.Title, ReadOnlyHint: !t.RunsTools, IdempotentHint: !t.RunsTools, OpenWorldHint: &openWorld}
+	reads, openWorld := !t.RunsTools || t.Effect == tool.Read, t.RunsTools
+	a := &mcp.ToolAnnotations{Title: t.Title, ReadOnlyHint: reads, IdempotentHint: reads, OpenWorldHint: &openWorld}
 	if t.RunsTools {
-		destructive := true
+		destructive := t.Effect != tool.Read && t.Effect != tool.Write
 		a.DestructiveHint = &destructive
 	}
 	return &mcp.Tool{

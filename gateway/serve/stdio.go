@@ -36,7 +36,11 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer
 	case <-t.inputEnded:
 		err = s.awaitEnd(ended)
 	case <-ctx.Done():
-		s.drain()
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		if err := s.Drain(last); err != nil {
+			s.log.Warn("calls abandoned", "error", err)
+		}
+		cancel()
 		go func() { // waits for answers that the client does not read
 			if err := session.Close(); err != nil {
 				s.log.Debug("session not closed", "error", err)
@@ -105,7 +109,8 @@ type stdioConn struct {
 
 type openRequest struct {
 	cancelled bool
-	size      int // of its parameters, in bytes
+	stays     bool // open until the session ends, as a subscription does
+	size      int  // of its parameters, in bytes
 }
 
 func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
@@ -132,7 +137,7 @@ func (c *stdioConn) note(r *jsonrpc.Request) {
 	defer c.mu.Unlock()
 	if r.IsCall() {
 		if c.open[r.ID] == nil { // the SDK refuses an id in use
-			c.open[r.ID] = &openRequest{size: len(r.Params)}
+			c.open[r.ID] = &openRequest{size: len(r.Params), stays: r.Method == "subscriptions/listen"}
 			c.pile.bytes += len(r.Params)
 		}
 		return
@@ -214,6 +219,11 @@ func (c *stdioConn) awaitResponses(ctx context.Context) {
 	for {
 		c.mu.Lock()
 		n := len(c.open)
+		for _, o := range c.open {
+			if o.stays {
+				n--
+			}
+		}
 		c.mu.Unlock()
 		if n == 0 {
 			return

@@ -11,6 +11,7 @@ import (
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/upstream"
 )
 
 // The SDK's CallToolResult loses bytes (it escapes HTML, sorts keys and drops
@@ -33,24 +34,27 @@ func rawResults(next mcp.MethodHandler) mcp.MethodHandler {
 		if err != nil || s.answer == nil {
 			return res, err
 		}
-		out := &wireResult{answer: s.answer}
-		if call.ProtocolVersion() >= gateway.StatelessEra {
-			out.resultType = s.answer.ResultType()
-		}
-		return out, nil
+		return answerResult(s.answer, call.ProtocolVersion()), nil
 	}
 }
 
-// A wireResult is an Answer as a result of the SDK, which may add to its
-// _meta.
+// A wireResult is a result of the SDK that we encode. The SDK may add to its
+// _meta, which is handed to encode.
 type wireResult struct {
 	mcp.ResultBase
-	answer     *surface.Answer
-	resultType string
+	encode func(meta []rawjson.Member) (json.RawMessage, error)
 }
 
-// MarshalJSON writes the answer and the _meta of the protocol after that of
-// the answer.
+// answerResult is an Answer for a client of the protocol version.
+func answerResult(a *surface.Answer, protocol string) *wireResult {
+	kind := ""
+	if protocol >= gateway.StatelessEra {
+		kind = a.ResultType()
+	}
+	return &wireResult{encode: func(meta []rawjson.Member) (json.RawMessage, error) { return a.Result(kind, meta) }}
+}
+
+// MarshalJSON writes the result with the _meta of the protocol.
 func (r *wireResult) MarshalJSON() ([]byte, error) {
 	var extra []rawjson.Member
 	for _, key := range slices.Sorted(maps.Keys(r.Meta)) {
@@ -60,11 +64,12 @@ func (r *wireResult) MarshalJSON() ([]byte, error) {
 		}
 		extra = append(extra, rawjson.Member{Key: key, Value: value})
 	}
-	return r.answer.Result(r.resultType, extra)
+	return r.encode(extra)
 }
 
 // handle is the SDK's handler of all meta-tools.
 func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	ctx = callerOf(ctx, req.Extra)
 	answer := s.call(ctx, s.callOf(ctx, req))
 	defer answer.Done()
 	if left, ok := ctx.Value(slotKey{}).(*slot); ok {
@@ -102,13 +107,23 @@ func (s *Server) callOf(ctx context.Context, req *mcp.CallToolRequest) surface.C
 	}
 	c.Client = clientOf(kept, meta, c.Protocol)
 	if token := req.Params.GetProgressToken(); token != nil {
-		c.Client.Progress = func(progress, total float64, message string) {
+		c.Client.Progress = func(p upstream.Progress) {
 			// A caller that has gone away misses its progress; its call is
 			// cancelled by other means.
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Progress: progress, Total: total, Message: message,
-			})
+			_ = req.Session.NotifyProgress(ctx, progressParams(token, p))
 		}
 	}
 	return c
+}
+
+// progressParams tell the caller that gave token of p.
+func progressParams(token any, p upstream.Progress) *mcp.ProgressNotificationParams {
+	told := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message}
+	for key, value := range p.Meta {
+		if told.Meta == nil {
+			told.Meta = mcp.Meta{}
+		}
+		told.Meta[key] = value
+	}
+	return told
 }

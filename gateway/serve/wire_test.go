@@ -23,7 +23,7 @@ import (
 // connectHTTP joins a client of the era to g over streamable HTTP.
 func connectHTTP(t testing.TB, g *Server, era string, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
-	srv := httptest.NewServer(g.Handler())
+	srv := httptest.NewServer(hosted(g, HostOptions{}).Handler())
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
 	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: srv.URL + "/mcp", HTTPClient: srv.Client()},
 		&mcp.ClientSessionOptions{ProtocolVersion: era})
@@ -187,7 +187,7 @@ func resultOfID2(message []byte) (string, bool) {
 // rawHTTP is rawStdio over streamable HTTP.
 func rawHTTP(t *testing.T, g *Server, era, params string) string {
 	t.Helper()
-	srv := httptest.NewServer(g.Handler())
+	srv := httptest.NewServer(hosted(g, HostOptions{}).Handler())
 	defer srv.Close()
 	defer g.closeSessions()
 	header := http.Header{}

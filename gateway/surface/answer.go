@@ -3,8 +3,11 @@ package surface
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"strconv"
 	"unicode/utf8"
 
+	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/rawjson"
 )
 
@@ -86,7 +89,7 @@ func (a *Answer) Result(resultType string, extra []rawjson.Member) (json.RawMess
 			o.Add("requestState", a.RequestState)
 		}
 		a.addOther(&o)
-		return validText(o.Bytes()), nil
+		return ValidText(o.Bytes()), nil
 	}
 	o.AddArray("content", a.Content)
 	if a.Structured != nil {
@@ -96,7 +99,7 @@ func (a *Answer) Result(resultType string, extra []rawjson.Member) (json.RawMess
 		o.Add("isError", json.RawMessage("true"))
 	}
 	a.addOther(&o)
-	return validText(o.Bytes()), nil
+	return ValidText(o.Bytes()), nil
 }
 
 func (a *Answer) addOther(o *rawjson.Writer) {
@@ -114,9 +117,9 @@ func (a *Answer) size() int {
 	return n
 }
 
-// validText is b as UTF-8, which messages have to be: one other byte, of
+// ValidText is b as UTF-8, which messages have to be: one other byte, of
 // whatever an upstream said, would end the client's session.
-func validText(b json.RawMessage) json.RawMessage {
+func ValidText(b json.RawMessage) json.RawMessage {
 	if utf8.Valid(b) {
 		return b
 	}
@@ -135,10 +138,17 @@ func TextBlock[T string | json.RawMessage](s T) json.RawMessage {
 
 // ErrorAnswer is an answer that says what is wrong with which thing, and what
 // to do next.
-func ErrorAnswer(msg, hint string) *Answer {
+func ErrorAnswer(msg, hint string) *Answer { return Failure(nil, msg, hint) }
+
+// Failure is an ErrorAnswer about err, with what of it programs read.
+func Failure(err error, msg, hint string) *Answer {
 	var o rawjson.Writer
 	o.Add("error", rawjson.Quote(msg))
 	o.Add("hint", rawjson.Quote(hint))
+	var failed *gateway.Error
+	if errors.As(err, &failed) && failed.Again > 0 {
+		o.Add("retry_after_ms", strconv.AppendInt(nil, max(failed.Again.Milliseconds(), 1), 10))
+	}
 	a := Object(o.Bytes())
 	a.IsError = true
 	return a

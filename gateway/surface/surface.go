@@ -36,6 +36,9 @@ type Tool struct {
 	// RunsTools says that it has the effects of the tool that it runs; others
 	// only read the catalog.
 	RunsTools bool
+	// Effect is that of the tools that it runs, one of those of package
+	// index/tool; "" is any.
+	Effect string
 }
 
 // A Call is one call of a meta-tool.
@@ -45,15 +48,17 @@ type Call struct {
 	View      view.View // what the caller sees
 	Protocol  string    // version that the caller speaks
 	Client    gateway.Client
+	Request   string // the call's JSON-RPC id, as JSON; "" where it is not known
 	// Session is what the surface remembers of the caller's session; nil where
 	// the protocol has no sessions.
 	Session func() *Session
 }
 
-// A Toolbox is a set of servers that an operator named.
+// A Toolbox is a set of tools that an operator named.
 type Toolbox struct {
 	Name, Description string
-	Servers           []string
+	Servers           []string  // whose tools it has; none means all
+	View              view.View // that has to show its tools, too
 }
 
 // Options are what an operator says of a surface. The zero value works.
@@ -64,9 +69,16 @@ type Options struct {
 	// leaves that to the server.
 	ValidateArguments bool
 	// Toolboxes are the sets that surface toolbox has in place of each server
-	// and tag.
-	Toolboxes []Toolbox
+	// and tag, by now and in order of name; nil means none. A View stays the
+	// same until what it shows may be other tools.
+	Toolboxes func() []Toolbox
 	Metrics   bool // show each tool's executions in searches
+	// NoSignatures leaves the tools' signatures out of searches.
+	NoSignatures bool
+	// SplitExecute has surface meta run tools by one meta-tool for each effect.
+	SplitExecute bool
+	// ReadOnly says that callers see tools without effects alone.
+	ReadOnly bool
 
 	// Off names meta-tools that answer only that they are turned off, with
 	// the setting that says so. They stay listed, as a surface is constant.
@@ -104,6 +116,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.DefaultLimit <= 0 {
 		o.DefaultLimit = min(gateway.DefaultLimit, o.MaxLimit)
+	}
+	if o.Toolboxes == nil {
+		o.Toolboxes = func() []Toolbox { return nil }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

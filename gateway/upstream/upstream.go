@@ -35,6 +35,7 @@ type Status struct {
 	Listed    time.Time `json:"listed,omitzero"`  // when that was; zero when there was none, as far as is known
 	Restarts  int       `json:"restarts"`         // connections lost
 	Error     string    `json:"error,omitempty"`  // last failure, cleared by success
+	Failed    bool      `json:"failed,omitempty"` // the last attempt to connect did, also after the pause that followed
 	NextTry   time.Time `json:"next_try,omitzero"`
 	InFlight  int       `json:"in_flight"` // calls under way
 	Warnings  []string  `json:"warnings,omitempty"`
@@ -53,6 +54,7 @@ type Request struct {
 	Server, Tool string
 	Arguments    json.RawMessage // an object; nil sends {}
 	Meta         map[string]any  // the caller's _meta; keys of the protocol are removed here
+	Caller       string          // on whose behalf: calls of different callers take turns
 
 	// Capabilities are those of the caller that answer a server's requests for
 	// input, an object; nil when it speaks a protocol before 2026-07-28.
@@ -66,7 +68,15 @@ type Request struct {
 	Retries int
 	// Progress is called for each progress notification of this call, never
 	// after Call has returned; nil asks for none.
-	Progress func(progress, total float64, message string)
+	Progress func(Progress)
+}
+
+// A Progress is what a server says of how far a call has come.
+type Progress struct {
+	Progress float64                    `json:"progress"`
+	Total    float64                    `json:"total"` // 0 where it is not known
+	Message  string                     `json:"message"`
+	Meta     map[string]json.RawMessage `json:"_meta"` // without the protocol's own keys
 }
 
 // A Result is a tools/call result as it came. Whoever gets one calls Release

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // A Rule selects tools, as an operator writes it. Within a key any value
@@ -25,6 +26,10 @@ type Rule struct {
 	ExcludeTags         []string `yaml:"exclude_tags" json:"exclude_tags,omitempty"`
 	ExcludeServers      []string `yaml:"exclude_servers" json:"exclude_servers,omitempty"`
 	ExcludeNamePatterns []string `yaml:"exclude_name_patterns" json:"exclude_name_patterns,omitempty"`
+
+	// ReadOnly lets no tools through but those that change nothing. It is no
+	// key of a scope, but of an endpoint.
+	ReadOnly bool `yaml:"-" json:"readonly,omitempty"`
 }
 
 // Labels are what an operator vouches for about one tool: access rests on
@@ -32,6 +37,11 @@ type Rule struct {
 type Labels struct {
 	Tags     []string
 	Category string
+	Effect   string // of the tool, one of those of package tool
+
+	Visibility string   // public, internal, team or private; "" means public
+	Teams      []string // who own it, of visibility team
+	Owners     []string // principals, of visibility private
 }
 
 // maxPattern bounds a pattern in bytes: RE2 needs memory in proportion.
@@ -88,25 +98,51 @@ func (r Rule) compile() (c compiled, errs []error) {
 }
 
 // Of is the view of the tools that all rules let through; without rules it
-// shows everything. labels must give the same for a tool as long as the view
+// shows everything. What keeps a tool away says Refusals. labels must give the same for a tool as long as the view
 // is used: other labels are another view. Rules that do not compile show
 // nothing.
 func Of(labels func(*index.Tool) Labels, rules ...Rule) View {
 	if len(rules) == 0 {
 		return View{}
 	}
-	var all []compiled
-	for _, r := range rules {
-		c, errs := r.compile()
-		if len(errs) > 0 {
-			return View{Scope: index.NewScope(func(*index.Tool) bool { return false })}
-		}
-		all = append(all, c)
-	}
+	refused := Refusals(labels, rules...)
 	return View{Scope: index.NewScope(func(t *index.Tool) bool {
-		l := labels(t)
-		return !slices.ContainsFunc(all, func(c compiled) bool { return c.refuses(t, l) != "" })
+		_, away := refused(t)
+		return !away
 	})}
+}
+
+// A Refusal is what keeps a tool out of a view: the first of the rules that
+// does, and its key.
+type Refusal struct {
+	Rule int // from 0
+	Key  string
+}
+
+// Refusals is what says of tools which of the rules keeps them out of the view
+// of these; ok is false of those that are in it. One that does not compile
+// keeps everything out.
+func Refusals(labels func(*index.Tool) Labels, rules ...Rule) func(*index.Tool) (r Refusal, ok bool) {
+	all := make([]compiled, len(rules))
+	broken := -1
+	for i, r := range rules {
+		var errs []error
+		if all[i], errs = r.compile(); len(errs) > 0 {
+			broken = i
+		}
+	}
+	return func(t *index.Tool) (Refusal, bool) {
+		if broken >= 0 {
+			return Refusal{Rule: broken}, true
+		}
+		l := labels(t)
+		for i := range all {
+			if key := all[i].refuses(t, l); key != "" {
+				return Refusal{i, key}, true
+			}
+		}
+		return Refusal{}, false
+	}
 }
 
 // refuses is the key that takes the tool away, "" when the rule lets it
@@ -135,6 +171,7 @@ func (c *compiled) refuses(t *index.Tool, l Labels) string {
 		{"include_visibility", len(c.IncludeVisibility) > 0 && !holds(c.IncludeVisibility, visibility)},
 		{"include_teams", len(c.IncludeTeams) > 0 && !teamless && !shares(c.IncludeTeams, t.Teams)},
 		{"name_patterns", len(c.names) > 0 && !matches(c.names, t.Name)},
+		{"readonly", c.ReadOnly && l.Effect != tool.Read},
 		{"integration_type", c.IntegrationType != "" && !strings.EqualFold(c.IntegrationType, "any") && !strings.EqualFold(c.IntegrationType, integration)},
 	} {
 		if step.refuses {

@@ -44,6 +44,26 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func TestRefusals(t *testing.T) {
+	labels := func(t *index.Tool) Labels { return Labels{Tags: t.Tags} }
+	erp := index.Tool{Server: "erp", Name: "post", Tags: []string{"finance", "beta"}}
+	for _, tt := range []struct {
+		rules []Rule
+		want  Refusal
+	}{
+		{[]Rule{{IncludeTags: []string{"finance"}}, {ExcludeTags: []string{"beta"}, IncludeServers: []string{"crm"}}}, Refusal{1, "exclude_tags"}},
+		{[]Rule{{IncludeTags: []string{"x"}}, {ExcludeTags: []string{"beta"}}}, Refusal{0, "include_tags"}},
+		{[]Rule{{}, {NamePatterns: []string{"("}}}, Refusal{1, ""}},
+	} {
+		if got, ok := Refusals(labels, tt.rules...)(&erp); got != tt.want || !ok {
+			t.Errorf("%+v: got %+v, %t, want %+v", tt.rules, got, ok, tt.want)
+		}
+	}
+	if got, ok := Refusals(labels, Rule{IncludeServers: []string{"erp"}})(&erp); ok {
+		t.Errorf("got %+v of a tool that is let through", got)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	errs, warnings := Rule{NamePatterns: []string{"^a", "(", strings.Repeat("x", 300)}, IntegrationType: "SOAP"}.Check()
 	if len(errs) != 3 || !strings.HasPrefix(errs[0].Error(), "name_patterns[1]: ") || len(warnings) != 1 {
@@ -64,7 +84,7 @@ func TestViewIsACatalogOfItsOwn(t *testing.T) {
 	for range 30 {
 		tools := randomTools(r)
 		rule := randomRule(r)
-		v := Of(func(t *index.Tool) Labels { return Labels{t.Tags, t.Category} }, rule)
+		v := Of(func(t *index.Tool) Labels { return Labels{Tags: t.Tags, Category: t.Category} }, rule)
 		var kept []index.Tool
 		for _, x := range tools {
 			if passes(rule, x) {

@@ -10,12 +10,31 @@ package view
 
 import "github.com/tooldex/tooldex/index"
 
-// A View is what one caller sees through one endpoint. The zero value sees
-// everything.
+// A View is what one caller sees through one endpoint, and may run. The zero
+// value sees and runs everything.
 type View struct {
 	// Scope says which tools the caller sees; nil shows all. What it hides is
 	// answered exactly as what does not exist.
 	Scope *index.Scope
+	// Runnable says which of those tools the caller may run; nil is all of
+	// them. It widens nothing: a tool that Scope hides is not run.
+	Runnable *index.Scope
+}
+
+// Runs says whether the caller may run a tool.
+func (v View) Runs(t *index.Tool) bool { return v.Scope.Sees(t) && v.Runnable.Sees(t) }
+
+// And is what both views show, and let run.
+func (v View) And(w View) View { return View{both(v.Scope, w.Scope), both(v.Runnable, w.Runnable)} }
+
+func both(a, b *index.Scope) *index.Scope {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || a == b:
+		return a
+	}
+	return index.NewScope(func(t *index.Tool) bool { return a.Sees(t) && b.Sees(t) })
 }
 
 // Over is f among what the view shows.

@@ -77,7 +77,7 @@ func (s *Surface) discoverTools(ctx context.Context, c surface.Call) (*surface.A
 	}
 	switch {
 	case query != "":
-		return s.search(ctx, c.View, d, gateway.SearchRequest{Text: query, Mode: mode, Limit: s.opts.DefaultLimit}, group != "")
+		return s.search(ctx, c.View, d, gateway.SearchRequest{Text: query, Mode: mode, Limit: s.opts.DefaultLimit, Unfolded: true}, group != "")
 	case d != nil:
 		return s.listed(c.View, d, group != "")
 	}
@@ -158,7 +158,7 @@ func (s *Surface) domains(ctx context.Context, v view.View) (*surface.Answer, er
 		out.Total += len(d.Tools)
 		if i < maxListed {
 			out.Domains = append(out.Domains, domainRow{
-				Name: d.Name, Description: words.Shorten(d.Description, maxDescribed), Count: len(d.Tools),
+				Name: d.Name, Description: oneLine(d.Description), Count: len(d.Tools),
 				Groups: words.CutAll(d.Groups, words.MaxLabel, maxListed),
 			})
 		}
@@ -184,8 +184,13 @@ func (s *Surface) listed(v view.View, d *gateway.Domain, grouped bool) (*surface
 func (s *Surface) row(v view.View, t gateway.Member) toolRow {
 	return toolRow{
 		Name: s.g.ShortName(v, t.Hit), Domain: t.Tool.Server, Group: t.Group,
-		Description: words.Shorten(t.Tool.Description, maxDescribed),
+		Description: oneLine(t.Tool.Description),
 	}
+}
+
+// oneLine is a description as it stands beside others.
+func oneLine(s string) string {
+	return words.Shorten(strings.Join(strings.Fields(s[:min(len(s), 64*maxDescribed)]), " "), maxDescribed)
 }
 
 // search answers a query, within d where it is given.

@@ -31,8 +31,11 @@ var vocabulary = gateway.Vocabulary{
 	Timeout: "the operator's execution.timeout_seconds",
 }
 
-// maxNear is how many names an error proposes.
-const maxNear = 2
+// An error proposes maxNear names, maxMeant where one of them was given.
+const (
+	maxNear  = 2
+	maxMeant = 20
+)
 
 // nameHint says how to name a tool.
 const nameHint = "give a tool_name as discover_tools returns it"
@@ -71,15 +74,15 @@ func (s *Surface) Answer(ctx context.Context, c surface.Call) *surface.Answer {
 	answer, err := run(ctx, c)
 	if err != nil {
 		problem, hint := s.told(c, err)
-		return failed(problem, hint)
+		return failed(err, problem, hint)
 	}
 	return answer
 }
 
 // failed is an error as callers get it; a hint of "" is left out.
-func failed(problem, hint string) *surface.Answer {
+func failed(err error, problem, hint string) *surface.Answer {
 	if hint != "" {
-		return surface.ErrorAnswer(problem, hint)
+		return surface.Failure(err, problem, hint)
 	}
 	var o rawjson.Writer
 	o.Add("error", rawjson.Quote(problem))
@@ -109,41 +112,36 @@ func (s *Surface) told(c surface.Call, err error) (problem, hint string) {
 		return c.Tool + ": " + err.Error(), s.opts.Failure()
 	case errors.Is(err, gateway.ErrUnknownTool) && failure.Tool == "":
 		return s.unknown(c, failure), ""
+	case errors.Is(err, gateway.ErrAmbiguousName):
+		return fmt.Sprintf("Several tools are named '%s'.%s", words.Excerpt(failure.Name), s.proposal(c.View, failure.Near, maxMeant)), ""
 	}
 	return failure.Error(), failure.Next.In(vocabulary)
 }
 
 // unknown says which tools a name may have meant.
 func (s *Surface) unknown(c surface.Call, e *gateway.Error) string {
-	text := fmt.Sprintf("Unknown tool '%s'.", words.Excerpt(e.Name))
-	names := quoted(s.names(c.View, e.Near[:min(len(e.Near), maxNear)]))
-	if len(names) > 0 {
-		last := len(names) - 1
-		list := strings.Join(names[:last], ", ")
-		if last > 0 {
-			list += " or "
-		}
-		text += " Did you mean " + list + names[last] + "?"
-	}
-	if len(names) == 0 || c.Tool == "get_tool_schema" {
+	text := fmt.Sprintf("Unknown tool '%s'.", words.Excerpt(e.Name)) + s.proposal(c.View, e.Near, maxNear)
+	if len(e.Near) == 0 || c.Tool == "get_tool_schema" {
 		text += " Use discover_tools to browse available tools."
 	}
 	return text
 }
 
-func (s *Surface) names(v view.View, hits []index.Hit) []string {
-	names := make([]string, len(hits))
-	for i, h := range hits {
-		names[i] = s.g.ShortName(v, h)
+// proposal asks whether the first few of the tools were meant; "" without any.
+func (s *Surface) proposal(v view.View, near []index.Hit, most int) string {
+	var names []string
+	for _, h := range near[:min(len(near), most)] {
+		names = append(names, "'"+s.g.ShortName(v, h)+"'")
 	}
-	return names
-}
-
-func quoted(names []string) []string {
-	for i, n := range names {
-		names[i] = "'" + n + "'"
+	if len(names) == 0 {
+		return ""
 	}
-	return names
+	last := len(names) - 1
+	list := strings.Join(names[:last], ", ")
+	if last > 0 {
+		list += " or "
+	}
+	return " Did you mean " + list + names[last] + "?"
 }
 
 // unreachable says that a tool's server is away, if that is what err is.

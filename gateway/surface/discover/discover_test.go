@@ -31,7 +31,7 @@ var sales = map[string][]string{
 	"hubspot": {
 		`{"name":"hubspot_contacts_search","description":"Search HubSpot contacts by name, email, or properties","inputSchema":{"type":"object"}}`,
 		`{"name":"hubspot_contacts_filter","description":"Filter contacts by property values and list membership","inputSchema":{"type":"object"}}`,
-		`{"name":"hubspot_contacts_get","description":"Get one contact","inputSchema":{"type":"object"}}`,
+		`{"name":"hubspot_contacts_get","description":"Get\n  one contact","inputSchema":{"type":"object"}}`,
 		`{"name":"export","description":"Export all records","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"url":{"type":"string"}}},"_meta":{"category":"Export"}}`,
 	},
 	"sec_edgar": {
@@ -103,6 +103,10 @@ func TestReplies(t *testing.T) {
 		{"discover_tools", `{"query":"financial filings","search_mode":"keyword"}`, `{"query":"financial filings","results":[` +
 			`{"name":"sec_edgar_search_filings","domain":"sec_edgar","group":"Finance","description":"Search financial filings of companies, such as 10-K and 10-Q"},` +
 			`{"name":"sec_edgar__export","domain":"sec_edgar","group":"Export","description":"Export filings"}]}`},
+		{"discover_tools", `{"domain":"hubspot","group":"contacts"}`, `{"domain":"hubspot","group":"contacts","tools":[` +
+			`{"name":"hubspot_contacts_filter","description":"Filter contacts by property values and list membership"},` +
+			`{"name":"hubspot_contacts_get","description":"Get one contact"},` +
+			`{"name":"hubspot_contacts_search","description":"Search HubSpot contacts by name, email, or properties"}]}`},
 		{"discover_tools", `{"query":"enrich","domain":"apollo","group":"Organizations"}`, `{"query":"enrich","results":[` +
 			`{"name":"apollo_org_enrich","domain":"apollo","group":"organizations","description":"Enrich an organization with firmographic data"}]}`},
 		{"get_tool_schema", `{"tool_name":"apollo_people_search"}`, `{"name":"apollo_people_search","domain":"apollo","group":"people",` +
@@ -144,7 +148,7 @@ func TestErrors(t *testing.T) {
 		{"execute_tool", `{"tool_name":"hubspot_contacts_filter"}`, `{"error":"Tool 'hubspot_contacts_filter' is temporarily unavailable: upstream server 'hubspot' is unreachable. Other domains are still available."}`},
 		{"execute_tool", `{"tool_name":"apollo_org_enrich"}`, `{"tool":"apollo_org_enrich","error":"Invalid parameter: 'limit' must be between 1 and 100, got 500"}`},
 		{"execute_tool", `{"tool_name":"apollo_people_search","name":"Jane"}`, `{"error":"execute_tool: unknown argument \"name\"; did you mean \"tool_name\"?","hint":"the arguments are tool_name, arguments; the tool's own arguments go inside \"arguments\""}`},
-		{"execute_tool", `{"tool_name":"export"}`, `{"error":"\"export\" is the name of 2 tools: hubspot/export, sec_edgar/export","hint":"call again with one of these names"}`},
+		{"execute_tool", `{"tool_name":"export"}`, `{"error":"Several tools are named 'export'. Did you mean 'hubspot__export' or 'sec_edgar__export'?"}`},
 	} {
 		a := f.Call(t.Context(), tt.tool, json.RawMessage(tt.args))
 		if got := string(a.JSON); !a.IsError || got != tt.want {
@@ -227,5 +231,16 @@ func TestToolsAreReadOnlyButOne(t *testing.T) {
 	}
 	if !slices.Equal(run, []string{"execute_tool"}) {
 		t.Errorf("tools that run others: %v", run)
+	}
+}
+
+// A row has no place for the homes of near-duplicates, so each has its own.
+func TestCopiesHaveRows(t *testing.T) {
+	g := gateway.New(gatewaytest.Open(t), replies, gateway.Options{})
+	same := []string{`{"name":"send_mail","description":"Send an email message","inputSchema":{"type":"object"}}`}
+	gatewaytest.Store(t, g, map[string][]string{"one": same, "two": same})
+	f := fixture{New(g, surface.Options{}), g}
+	if rows := gatewaytest.Ask(t, f, "discover_tools", `{"query":"send an email"}`)["results"].([]any); len(rows) != 2 {
+		t.Errorf("two servers have the tool, and the results are %v", rows)
 	}
 }

@@ -7,11 +7,15 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/index/tool"
 )
 
 // instructions are what clients may add to their system prompt: at most 80
 // tokens.
 const instructions = `Tools of many servers stand behind this one. Find them with search_tools (name the capability, not the user's sentence), read the parameters with describe_tool, run them with execute_tool. Browse with get_tool_categories and list_tools. If nothing fits, rephrase once before giving up.`
+
+// splitInstructions are those where tools are run by effect.
+const splitInstructions = `Tools of many servers stand behind this one. Find them with search_tools (name the capability, not the user's sentence), read the parameters with describe_tool, run them with the run tool of their effect: read, write or destructive. Browse with get_tool_categories and list_tools. If nothing fits, rephrase once before giving up.`
 
 // The six schemas and descriptions together take at most 1,000 tokens, as
 // every client pays for them in every conversation. The filters are written
@@ -69,17 +73,11 @@ var definitions = []surface.Tool{
 			`"required":["tool_name"],"additionalProperties":false}`),
 	},
 	{
-		Name:        "execute_tool",
+		Name:        executeTool,
 		Title:       "Execute a tool",
 		Description: "Run a tool found with search_tools and return its result.",
-		Schema: json.RawMessage(`{"type":"object","properties":{` +
-			`"tool_name":{"type":"string","description":"server/tool or id"},` +
-			`"arguments":{"type":"object","description":"The tool's own arguments, by its input schema; {} for none"},` +
-			`"options":{"type":"object","properties":{` +
-			`"timeout_ms":{"type":"integer","default":TIMEOUT,"minimum":1,"maximum":MAXTIMEOUT},` +
-			`"include_metadata":{"type":"boolean","default":true,"description":"false returns the tool's result untouched"}},"additionalProperties":false}},` +
-			`"required":["tool_name","arguments"],"additionalProperties":false}`),
-		RunsTools: true,
+		Schema:      json.RawMessage(executeSchema),
+		RunsTools:   true,
 	},
 	{
 		Name:        "get_tool_categories",
@@ -101,24 +99,68 @@ var definitions = []surface.Tool{
 	},
 }
 
+const executeSchema = `{"type":"object","properties":{` +
+	`"tool_name":{"type":"string","description":"server/tool or id"},` +
+	`"arguments":{"type":"object","description":"The tool's own arguments, by its input schema; {} for none"},` +
+	`"options":{"type":"object","properties":{` +
+	`"timeout_ms":{"type":"integer","default":TIMEOUT,"minimum":1,"maximum":MAXTIMEOUT},` +
+	`"include_metadata":{"type":"boolean","default":true,"description":"false returns the tool's result untouched"}},"additionalProperties":false}},` +
+	`"required":["tool_name","arguments"],"additionalProperties":false}`
+
+// runTools stand in place of execute_tool where tools are run by effect. With
+// the others they take at most 1,250 tokens.
+var runTools = []surface.Tool{
+	{
+		Name: "run_read_tool", Title: "Run a read tool", Effect: tool.Read, RunsTools: true,
+		Description: "Run a tool whose effect is read: it changes nothing.",
+		Schema:      json.RawMessage(executeSchema),
+	},
+	{
+		Name: "run_write_tool", Title: "Run a write tool", Effect: tool.Write, RunsTools: true,
+		Description: "Run a tool whose effect is write: it adds, and deletes or overwrites nothing.",
+		Schema:      json.RawMessage(executeSchema),
+	},
+	{
+		Name: "run_destructive_tool", Title: "Run a destructive tool", Effect: tool.Destructive, RunsTools: true,
+		Description: "Run a tool whose effect is destructive: it may change or delete what there is, or nobody says.",
+		Schema:      json.RawMessage(executeSchema),
+	},
+}
+
+// runner is the meta-tool that runs tools of this effect.
+func runner(effect string) string {
+	for _, t := range runTools {
+		if t.Effect == effect {
+			return t.Name
+		}
+	}
+	return executeTool
+}
+
+// definitionsFor are the definitions by what the operator says.
+func definitionsFor(o surface.Options) (out []surface.Tool) {
+	for _, d := range definitions {
+		switch {
+		case d.Name != executeTool || !o.SplitExecute:
+			out = append(out, d)
+		case o.ReadOnly:
+			out = append(out, runTools[0])
+		default:
+			out = append(out, runTools...)
+		}
+	}
+	return out
+}
+
 // withNumbers are the definitions with the configured numbers.
 func withNumbers(o surface.Options, timeout, maxTimeout time.Duration) []surface.Tool {
 	numbers := strings.NewReplacer(
 		"MAXLIMIT", strconv.Itoa(o.MaxLimit), "LIMIT", strconv.Itoa(o.DefaultLimit),
 		"MAXTIMEOUT", strconv.FormatInt(maxTimeout.Milliseconds(), 10), "TIMEOUT", strconv.FormatInt(timeout.Milliseconds(), 10),
 	)
-	tools := make([]surface.Tool, len(definitions))
-	for i, d := range definitions {
-		d.Schema = json.RawMessage(numbers.Replace(string(d.Schema)))
-		tools[i] = d
+	tools := definitionsFor(o)
+	for i := range tools {
+		tools[i].Schema = json.RawMessage(numbers.Replace(string(tools[i].Schema)))
 	}
 	return tools
-}
-
-func metaToolNames() []string {
-	names := make([]string, len(definitions))
-	for i, d := range definitions {
-		names[i] = d.Name
-	}
-	return names
 }

@@ -25,6 +25,7 @@ type description struct {
 	Icons        json.RawMessage `json:"icons,omitempty"`
 	Execution    json.RawMessage `json:"execution,omitempty"`
 	Meta         json.RawMessage `json:"_meta,omitempty"`
+	Effect       string          `json:"effect,omitempty"` // where tools are run by it
 	Tags         []string        `json:"tags,omitempty"`
 	Category     string          `json:"category"`
 	Server       serverAbout     `json:"server"`
@@ -73,6 +74,9 @@ func (s *Surface) describeTool(ctx context.Context, c surface.Call) (*surface.An
 	if similar && off {
 		d.Omitted = TurnedOff(setting)
 	}
+	if !s.opts.SplitExecute {
+		d.Effect = ""
+	}
 	return surface.NewAnswer(Described(d, examples, metrics, s.opts.Whole(d.ID)))
 }
 
@@ -96,7 +100,7 @@ func describe(d gateway.Description) *description {
 		ID: d.ID, Name: t.Name, Qualified: t.QualifiedName(), Title: t.Title, Description: t.Description,
 		InputSchema: d.Input, OutputSchema: d.Output, Annotations: d.Annotations,
 		Icons: d.Icons, Execution: d.Execution, Meta: d.Meta,
-		Tags: t.Tags, Category: d.Category,
+		Effect: d.Effect, Tags: t.Tags, Category: d.Category,
 		Server:    serverAbout{Name: t.Server, Description: d.About},
 		CreatedAt: timestamp(t.FirstSeen), Inexecutable: t.Inexecutable, Warnings: t.Warnings,
 		Omitted: d.Omitted,

@@ -1,8 +1,11 @@
 package meta
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tooldex/tooldex/gateway"
@@ -12,9 +15,35 @@ import (
 	"github.com/tooldex/tooldex/gateway/words"
 )
 
-func (s *Surface) executeTool(ctx context.Context, c surface.Call) (*surface.Answer, error) {
+// runTool runs the tools of an effect; "" is any.
+func (s *Surface) runTool(effect string) handler {
+	return func(ctx context.Context, c surface.Call) (*surface.Answer, error) {
+		answer, err := s.execute(ctx, c, effect)
+		var failure *gateway.Error
+		if errors.Is(err, gateway.ErrOtherEffect) && errors.As(err, &failure) {
+			failure.Next = func(gateway.Vocabulary) string {
+				return fmt.Sprintf("call %s with %s", runner(failure.Effect), again(c.Arguments))
+			}
+		}
+		return answer, err
+	}
+}
+
+// maxAgain bounds the arguments that an error repeats.
+const maxAgain = 2 << 10
+
+// again are arguments to be given once more.
+func again(arguments json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, arguments) != nil || b.Len() > maxAgain {
+		return "the same arguments"
+	}
+	return b.String()
+}
+
+func (s *Surface) execute(ctx context.Context, c surface.Call, effect string) (*surface.Answer, error) {
 	a := args.Read(c.Tool, c.Arguments, "tool_name", "arguments", "options")
-	r := gateway.ExecuteRequest{Name: a.ToolName(nameHint), Arguments: a.ToolArguments(true), Client: c.Client}
+	r := gateway.ExecuteRequest{Name: a.ToolName(nameHint), Arguments: a.ToolArguments(true), Effect: effect, Client: c.Client}
 	options := a.Nested("options", "timeout_ms", "include_metadata")
 	_, most := s.g.Timeouts()
 	r.Timeout = time.Duration(options.Integer("timeout_ms", 1, int(most.Milliseconds()), 0)) * time.Millisecond

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 
 	"github.com/tooldex/tooldex/gateway"
@@ -26,21 +27,29 @@ type pagination struct {
 	HasPrevious bool `json:"has_previous"`
 }
 
-func (s *Surface) listTools(ctx context.Context, c surface.Call) (*surface.Answer, error) {
-	a := args.Read(c.Tool, c.Arguments, "page", "page_size", "sort_by", "sort_order", "filters", "include_schemas")
+// ListRequest reads the arguments of list_tools, or of what else lists as the
+// meta-tool called name does. Its error is an [args.Error].
+func ListRequest(name string, arguments json.RawMessage, o surface.Options) (gateway.ListRequest, error) {
+	a := args.Read(name, arguments, "page", "page_size", "sort_by", "sort_order", "filters", "include_schemas")
 	r := gateway.ListRequest{
 		Page:       a.Integer("page", 1, math.MaxInt32, 1),
 		Size:       a.Integer("page_size", 1, 100, gateway.DefaultPageSize),
 		Sort:       index.SortKey(a.OneOf("sort_by", "name", "created_at", "execution_count", "success_rate", "category")),
 		Descending: a.OneOf("sort_order", "asc", "desc") == "desc",
 		Schemas:    a.Flag("include_schemas", false),
+		Effects:    o.SplitExecute,
 	}
 	r.Metrics = r.Sort == index.ByExecutionCount || r.Sort == index.BySuccessRate
 	var minScore *float64
 	if r.Filter, minScore = readFilters(a); minScore != nil {
 		a.Fail("filters.min_score does not apply: a list has no scores", "drop it, or use search_tools with a query")
 	}
-	if err := a.Failure(); err != nil {
+	return r, a.Failure()
+}
+
+func (s *Surface) listTools(ctx context.Context, c surface.Call) (*surface.Answer, error) {
+	r, err := ListRequest(c.Tool, c.Arguments, s.opts)
+	if err != nil {
 		return nil, err
 	}
 	res, err := s.g.List(ctx, c.View, r)
@@ -53,7 +62,7 @@ func (s *Surface) listTools(ctx context.Context, c surface.Call) (*surface.Answe
 // Listed is the object that list_tools answers r with.
 func Listed(res gateway.ListResult, r gateway.ListRequest) any {
 	return listAnswer{
-		Tools: rows(res.Tools, rowOptions{schemas: r.Schemas, created: r.Sort == index.ByCreatedAt, metrics: r.Metrics}),
+		Tools: rows(res.Tools, rowOptions{schemas: r.Schemas, created: r.Sort == index.ByCreatedAt, metrics: r.Metrics, effects: r.Effects}),
 		Pagination: pagination{
 			Page: res.Page, PageSize: res.Size, TotalItems: res.Total, TotalPages: res.Pages,
 			HasNext: res.Page < res.Pages, HasPrevious: res.Page > 1,

@@ -17,8 +17,9 @@ import (
 	"github.com/tooldex/tooldex/gateway/words"
 )
 
-// Meta-tools that an operator can turn off.
+// Meta-tools that an operator can replace or turn off.
 const (
+	executeTool    = "execute_tool"
 	CategoriesTool = "get_tool_categories"
 	SimilarTool    = "get_similar_tools"
 )
@@ -56,9 +57,13 @@ func New(g *gateway.Gateway, o surface.Options) surface.Surface {
 		"search_tools":  s.searchTools,
 		"list_tools":    s.listTools,
 		"describe_tool": s.describeTool,
-		"execute_tool":  s.executeTool,
 		CategoriesTool:  s.toolCategories,
 		SimilarTool:     s.similarTools,
+	}
+	for _, t := range s.tools {
+		if t.RunsTools {
+			s.handlers[t.Name] = s.runTool(t.Effect)
+		}
 	}
 	return s
 }
@@ -67,14 +72,19 @@ func New(g *gateway.Gateway, o surface.Options) surface.Surface {
 func (s *Surface) Tools() []surface.Tool { return s.tools }
 
 // Instructions implements [surface.Surface].
-func (s *Surface) Instructions() string { return instructions }
+func (s *Surface) Instructions() string {
+	if s.opts.SplitExecute {
+		return splitInstructions
+	}
+	return instructions
+}
 
 // Answer implements [surface.Surface].
 func (s *Surface) Answer(ctx context.Context, c surface.Call) *surface.Answer {
 	answer, err := s.answer(ctx, c)
 	if err != nil {
 		e := s.told(c.Tool, err)
-		return surface.ErrorAnswer(e.Problem, e.Hint)
+		return surface.Failure(err, e.Problem, e.Hint)
 	}
 	return answer
 }
@@ -82,7 +92,10 @@ func (s *Surface) Answer(ctx context.Context, c surface.Call) *surface.Answer {
 func (s *Surface) answer(ctx context.Context, c surface.Call) (*surface.Answer, error) {
 	run, ok := s.handlers[c.Tool]
 	if !ok {
-		names := metaToolNames()
+		var names []string
+		for _, t := range s.tools {
+			names = append(names, t.Name)
+		}
 		return nil, &args.Error{
 			Problem: fmt.Sprintf("unknown meta-tool %q%s", words.Excerpt(c.Tool), words.DidYouMean(c.Tool, names)),
 			Hint:    "the meta-tools are " + words.Join(names),

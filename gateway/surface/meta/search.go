@@ -27,6 +27,10 @@ type row struct {
 	Also          []string        `json:"same_as,omitempty"` // near-duplicates elsewhere
 	CreatedAt     string          `json:"created_at,omitempty"`
 	Metrics       *toolMetrics    `json:"metrics,omitempty"`
+	Signature     string          `json:"signature,omitempty"`
+	Effect        string          `json:"effect,omitempty"`    // where tools are run by it
+	Available     *bool           `json:"available,omitempty"` // false, with the reason
+	Reason        string          `json:"reason,omitempty"`
 	Inexecutable  string          `json:"not_executable,omitempty"`
 	InputSchema   json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema  json.RawMessage `json:"output_schema,omitempty"`
@@ -52,14 +56,21 @@ type searchMetadata struct {
 	WeakMatch  bool   `json:"weak_match,omitempty"`
 }
 
-func (s *Surface) searchTools(ctx context.Context, c surface.Call) (*surface.Answer, error) {
-	a := args.Read(c.Tool, c.Arguments, "query", "filters", "limit", "include_schemas", "search_type")
-	r := gateway.SearchRequest{Text: strings.TrimSpace(a.Text("query")), Metrics: s.opts.Metrics}
+// SearchRequest reads the arguments of search_tools, or of what else searches
+// as the meta-tool called name does. Its error is an [args.Error].
+func SearchRequest(name string, arguments json.RawMessage, o surface.Options) (gateway.SearchRequest, error) {
+	a := args.Read(name, arguments, "query", "filters", "limit", "include_schemas", "search_type")
+	r := gateway.SearchRequest{Text: strings.TrimSpace(a.Text("query")), Metrics: o.Metrics, Signatures: !o.NoSignatures, Effects: o.SplitExecute}
 	r.Filter, r.MinScore = readFilters(a)
-	r.Limit = a.Integer("limit", 1, s.opts.MaxLimit, s.opts.DefaultLimit)
+	r.Limit = a.Integer("limit", 1, o.MaxLimit, o.DefaultLimit)
 	r.Schemas = a.Flag("include_schemas", false)
 	r.Mode = index.Mode(a.OneOf("search_type", "semantic", "keyword", "hybrid"))
-	if err := a.Failure(); err != nil {
+	return r, a.Failure()
+}
+
+func (s *Surface) searchTools(ctx context.Context, c surface.Call) (*surface.Answer, error) {
+	r, err := SearchRequest(c.Tool, c.Arguments, s.opts)
+	if err != nil {
 		return nil, err
 	}
 	res, err := s.g.Search(ctx, c.View, r)
@@ -72,7 +83,7 @@ func (s *Surface) searchTools(ctx context.Context, c surface.Call) (*surface.Ans
 // Found is the object that search_tools answers r with.
 func Found(res gateway.SearchResult, r gateway.SearchRequest) any {
 	return searchAnswer{
-		Tools: rows(res.Tools, rowOptions{scores: r.Text != "", schemas: r.Schemas, metrics: r.Metrics}),
+		Tools: rows(res.Tools, rowOptions{scores: r.Text != "", schemas: r.Schemas, metrics: r.Metrics, signatures: r.Signatures && !r.Schemas, effects: r.Effects}),
 		Total: res.Total, Metadata: metadataOf(res, r.Text), Hint: res.Next.In(vocabulary),
 	}
 }
@@ -94,7 +105,7 @@ func metadataOf(res gateway.SearchResult, text string) searchMetadata {
 	return m
 }
 
-type rowOptions struct{ scores, schemas, metrics, created bool }
+type rowOptions struct{ scores, schemas, metrics, created, signatures, effects bool }
 
 func rows(tools []gateway.Tool, o rowOptions) []row {
 	rows := make([]row, len(tools))
@@ -110,6 +121,15 @@ func rows(tools []gateway.Tool, o rowOptions) []row {
 		if o.scores {
 			score := math.Round(t.Score*1e4) / 1e4
 			r.Score = &score
+		}
+		if t.Unavailable != "" {
+			r.Available, r.Reason = new(bool), words.Cut(t.Unavailable, words.MaxReason)
+		}
+		if o.effects {
+			r.Effect = t.Effect
+		}
+		if o.signatures {
+			r.Signature = r.QualifiedName + t.Signature
 		}
 		if o.metrics {
 			r.Metrics = metricsOf(t.Metrics)

@@ -60,7 +60,7 @@ func TestRowBudget(t *testing.T) {
 		a := g.Call(t.Context(), tool, json.RawMessage(args))
 		n := gatewaytest.Tokens(t, string(a.JSON))
 		t.Logf("%s: %d tokens", tool, n)
-		if n > 1200 || len(a.Content) != 1 || a.Structured != nil || strings.Contains(string(a.JSON), "owner") {
+		if n > 1200 || len(a.Content) != 1 || a.Structured != nil || strings.Contains(string(a.JSON), "properties") {
 			t.Errorf("%s: %d tokens in %d blocks, want at most 1200 in one: %s", tool, n, len(a.Content), a.JSON)
 		}
 	}

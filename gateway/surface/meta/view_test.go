@@ -2,6 +2,7 @@ package meta
 
 import (
 	"encoding/json"
+	"regexp"
 	"testing"
 
 	"github.com/tooldex/tooldex/gateway"
@@ -9,6 +10,9 @@ import (
 	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/view"
 )
+
+// created are times that differ between two runs.
+var created = regexp.MustCompile(`"created_at":"[^"]*"`)
 
 // What is hidden may be anything: every reply is the same, byte for byte, as
 // long as the statistics of the catalog are.
@@ -31,7 +35,7 @@ func TestHiddenToolsMayBeAny(t *testing.T) {
 			{"execute_tool", `{"tool_name":"read_key","arguments":{}}`}, {"execute_tool", `{"tool_name":"vault__key_read","arguments":{}}`},
 		} {
 			a := f.Call(t.Context(), call.tool, json.RawMessage(call.args))
-			out = append(out, call.tool+" "+call.args+" "+string(a.JSON))
+			out = append(out, call.tool+" "+call.args+" "+created.ReplaceAllString(string(a.JSON), `"created_at":""`))
 		}
 		return out
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/surface"
@@ -21,10 +21,12 @@ const (
 	maxSchemaBytes = 512 << 10 // of all schemas in a reply
 )
 
-// A box is a toolbox of one view: the tools that any of its filters lets
-// through.
+// A box is a toolbox as one caller sees it: the tools of its view that any of
+// its filters lets through.
 type box struct {
 	name, description string
+	count             int
+	view              view.View
 	filters           []index.Filter
 }
 
@@ -79,22 +81,21 @@ func (s *Surface) openToolbox(ctx context.Context, c surface.Call) (*surface.Ans
 	if c.Session != nil && !c.Session().Remember(b.name) {
 		return nil, sayf("Error opening toolbox: this session has too many toolboxes open; open '%s' in a new one", name)
 	}
-	return s.shown(ctx, c.View, b)
+	return s.shown(ctx, b)
 }
 
 // shown are a toolbox's tools with their schemas.
-func (s *Surface) shown(ctx context.Context, v view.View, b *box) (*surface.Answer, error) {
+func (s *Surface) shown(ctx context.Context, b *box) (*surface.Answer, error) {
 	out := boxAnswer{Toolbox: b.name, Description: words.Shorten(b.description, words.MaxDescription), Tools: []toolRow{}}
 	room := maxSchemaBytes
 	seen := map[string]bool{}
 	for _, f := range b.filters {
-		res, err := s.g.List(ctx, v, gateway.ListRequest{Filter: f, Size: maxTools, Schemas: true})
+		res, err := s.g.List(ctx, b.view, gateway.ListRequest{Filter: f, Size: maxTools, Schemas: true})
 		if err != nil {
 			return nil, fmt.Errorf("list tools of toolbox %s: %w", b.name, err)
 		}
-		out.More += res.Total - len(res.Tools)
 		for _, t := range res.Tools {
-			if seen[t.ID] {
+			if seen[t.ID] || len(out.Tools) == maxTools {
 				continue
 			}
 			seen[t.ID] = true
@@ -108,97 +109,108 @@ func (s *Surface) shown(ctx context.Context, v view.View, b *box) (*surface.Answ
 			out.Tools = append(out.Tools, row)
 		}
 	}
+	out.More = b.count - len(out.Tools)
 	return surface.NewAnswer(out)
 }
 
 // box is the toolbox called name; nil when the view shows none of its tools.
 func (s *Surface) box(ctx context.Context, v view.View, name string) (*box, error) {
-	for _, t := range s.opts.Toolboxes {
-		if t.Name == name {
-			return s.filled(ctx, v, &box{name, t.Description, []index.Filter{{Servers: t.Servers}}})
+	named := func(b box) bool { return b.name == name }
+	all, err := s.all(ctx, v, func(t surface.Toolbox) bool { return t.Name == name })
+	if i := slices.IndexFunc(all, named); err == nil && i >= 0 {
+		return &all[i], nil
+	}
+	return nil, err
+}
+
+// all are the toolboxes of which the view shows a tool, in order of name. Of
+// those that the operator named only the wanted ones are looked at; nil wants
+// all.
+func (s *Surface) all(ctx context.Context, v view.View, wanted func(surface.Toolbox) bool) ([]box, error) {
+	configured := s.opts.Toolboxes()
+	if len(configured) == 0 {
+		return s.derived(ctx, v)
+	}
+	var out []box
+	for _, t := range configured {
+		if wanted != nil && !wanted(t) {
+			continue
+		}
+		b := box{name: t.Name, description: t.Description, view: s.within(v, t.View), filters: []index.Filter{{Servers: t.Servers}}}
+		res, err := s.g.List(ctx, b.view, gateway.ListRequest{Filter: b.filters[0], Size: 1})
+		if err != nil {
+			return nil, fmt.Errorf("count tools: %w", err)
+		}
+		if b.count = res.Total; b.count > 0 {
+			out = append(out, b)
 		}
 	}
-	if len(s.opts.Toolboxes) > 0 {
-		return nil, nil
-	}
-	b := &box{name: name}
+	return out, nil
+}
+
+// derived are the toolboxes where nobody named any: each server and each tag.
+func (s *Surface) derived(ctx context.Context, v view.View) ([]box, error) {
 	res, err := s.g.Categories(ctx, v, gateway.CategoriesRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("find toolbox: %w", err)
+		return nil, fmt.Errorf("count tools: %w", err)
 	}
-	for _, server := range res.Servers {
-		if server.Name == name {
-			b.description = server.Description
-			b.filters = append(b.filters, index.Filter{Servers: []string{name}})
+	byName := map[string]*box{}
+	for _, c := range res.Servers {
+		byName[c.Name] = &box{name: c.Name, description: c.Description, count: c.Count, view: v, filters: []index.Filter{{Servers: []string{c.Name}}}}
+	}
+	for _, c := range res.Tags {
+		tagged := index.Filter{Tags: []string{c.Name}}
+		b := byName[c.Name]
+		if b == nil {
+			byName[c.Name] = &box{name: c.Name, count: c.Count, view: v, filters: []index.Filter{tagged}}
+			continue
 		}
-	}
-	if slices.ContainsFunc(res.Tags, func(t index.CategoryCount) bool { return t.Name == name }) {
-		b.filters = append(b.filters, index.Filter{Tags: []string{name}})
-	}
-	if len(b.filters) == 0 {
-		return nil, nil
-	}
-	return b, nil
-}
-
-// filled is b, nil when the view shows none of its tools.
-func (s *Surface) filled(ctx context.Context, v view.View, b *box) (*box, error) {
-	for _, f := range b.filters {
-		res, err := s.g.List(ctx, v, gateway.ListRequest{Filter: f, Size: 1})
-		if err != nil {
-			return nil, fmt.Errorf("find toolbox: %w", err)
-		}
-		if res.Total > 0 {
-			return b, nil
-		}
-	}
-	return nil, nil
-}
-
-// rows are the toolboxes of which the view shows a tool, in order of name.
-func (s *Surface) rows(ctx context.Context, v view.View) ([]boxRow, error) {
-	var rows []boxRow
-	for _, t := range s.opts.Toolboxes {
-		res, err := s.g.List(ctx, v, gateway.ListRequest{Filter: index.Filter{Servers: t.Servers}, Size: 1})
+		both, err := s.g.List(ctx, v, gateway.ListRequest{Filter: index.Filter{Servers: []string{c.Name}, Tags: []string{c.Name}}, Size: 1})
 		if err != nil {
 			return nil, fmt.Errorf("count tools: %w", err)
 		}
-		if res.Total > 0 {
-			rows = append(rows, boxRow{t.Name, words.Shorten(t.Description, words.MaxDescription), res.Total})
-		}
+		b.count, b.filters = b.count+c.Count-both.Total, append(b.filters, tagged)
 	}
-	if len(s.opts.Toolboxes) == 0 {
-		res, err := s.g.Categories(ctx, v, gateway.CategoriesRequest{})
-		if err != nil {
-			return nil, fmt.Errorf("count tools: %w", err)
-		}
-		for _, c := range append(slices.Clone(res.Servers), res.Tags...) {
-			if !slices.ContainsFunc(rows, func(r boxRow) bool { return r.Name == c.Name }) {
-				rows = append(rows, boxRow{c.Name, words.Shorten(c.Description, words.MaxDescription), c.Count})
-			}
-		}
+	var out []box
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		out = append(out, *byName[name])
 	}
-	slices.SortFunc(rows, func(a, b boxRow) int { return strings.Compare(a.Name, b.Name) })
-	return rows, nil
+	return out, nil
+}
+
+// within is what v shows of a toolbox with this view. Tools are run through v
+// itself.
+func (s *Surface) within(v, own view.View) view.View {
+	v, own = view.View{Scope: v.Scope}, view.View{Scope: own.Scope}
+	if v.Scope == nil || own.Scope == nil {
+		return v.And(own)
+	}
+	key := [2]*index.Scope{v.Scope, own.Scope}
+	if both, ok := s.views.Get(key); ok {
+		return both
+	}
+	both := v.And(own)
+	s.views.Add(key, both)
+	return both
 }
 
 func (s *Surface) boxes(ctx context.Context, v view.View) (*surface.Answer, error) {
-	rows, err := s.rows(ctx, v)
+	all, err := s.all(ctx, v, nil)
 	if err != nil {
 		return nil, err
 	}
-	out := boxesAnswer{Toolboxes: rows[:min(len(rows), maxBoxes):len(rows)], More: max(len(rows)-maxBoxes, 0)}
-	if out.Toolboxes == nil {
-		out.Toolboxes = []boxRow{}
+	out := boxesAnswer{Toolboxes: []boxRow{}, More: max(len(all)-maxBoxes, 0)}
+	for _, b := range all[:len(all)-out.More] {
+		out.Toolboxes = append(out.Toolboxes, boxRow{b.name, words.Shorten(b.description, words.MaxDescription), b.count})
 	}
 	return surface.NewAnswer(out)
 }
 
 func (s *Surface) boxNames(ctx context.Context, v view.View) ([]string, error) {
-	rows, err := s.rows(ctx, v)
-	names := make([]string, len(rows))
-	for i, r := range rows {
-		names[i] = r.Name
+	all, err := s.all(ctx, v, nil)
+	names := make([]string, len(all))
+	for i, b := range all {
+		names[i] = b.name
 	}
 	return names, err
 }

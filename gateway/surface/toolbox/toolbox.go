@@ -13,9 +13,13 @@ import (
 	"fmt"
 	"strings"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/surface"
+	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
+	"github.com/tooldex/tooldex/index"
 )
 
 // vocabulary is how this surface calls what there is to do.
@@ -28,13 +32,21 @@ var vocabulary = gateway.Vocabulary{
 
 // A Surface answers the two meta-tools.
 type Surface struct {
-	g    *gateway.Gateway
-	opts surface.Options
+	g     *gateway.Gateway
+	opts  surface.Options
+	views *lru.Cache[[2]*index.Scope, view.View] // of toolboxes, by the caller's and their own
 }
+
+// keptViews is how many are kept: the catalog asks a new one about every tool.
+const keptViews = 128
 
 // New returns the surface over g.
 func New(g *gateway.Gateway, o surface.Options) surface.Surface {
-	return &Surface{g: g, opts: o.WithDefaults()}
+	views, err := lru.New[[2]*index.Scope, view.View](keptViews)
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	return &Surface{g: g, opts: o.WithDefaults(), views: views}
 }
 
 // Tools implements [surface.Surface].

@@ -3,6 +3,7 @@ package toolbox
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
 	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/view"
 )
 
 // A fixture is the surface over the test catalog, of which the view hides the
@@ -82,6 +84,8 @@ func TestErrors(t *testing.T) {
 		{`{"tool":{"toolbox":"files","server":"files","name":"search"},"arguments":"x"}`, invalid + "arguments: Expected object, received string"},
 		{`{"tool":{"toolbox":"files","server":"files","name":"search"},"arguments":null}`, invalid + "arguments: Expected object, received null"},
 		{`[]`, invalid + "Expected object, received array, tool: Required"},
+		{`{"tool":{"toolbox":"","server":"files","name":"search","tool":"search"},"arguments":[],"args":{}}`, invalid + "Unrecognized key(s) in object: 'args', tool: Unrecognized key(s) in object: 'tool'; the tool's name is given as 'name', toolbox: Toolbox name cannot be empty, arguments: Expected object, received array"},
+		{`{"tool":null}`, invalid + "tool: Expected object, received null"},
 		{use("analytics", "analytics", "csv_analyzer"), "Error executing tool: Toolbox 'analytics' is not open"},
 		{use("nowhere", "files", "search"), "Error executing tool: Toolbox 'nowhere' is not open"},
 		{use("vault", "vault", "read_secret"), "Error executing tool: Toolbox 'vault' is not open"},
@@ -144,9 +148,10 @@ func TestWithoutSessions(t *testing.T) {
 
 // What the operator named takes the place of servers and tags.
 func TestConfiguredToolboxes(t *testing.T) {
-	f := open(t, surface.Options{Toolboxes: []surface.Toolbox{
-		{Name: "dev", Description: "for developers", Servers: []string{"files", "github", "vault"}}, {Name: "secret", Servers: []string{"vault"}},
-	}})
+	f := open(t, surface.Options{Toolboxes: named(
+		surface.Toolbox{Name: "dev", Description: "for developers", Servers: []string{"files", "github", "vault"}},
+		surface.Toolbox{Name: "secret", Servers: []string{"vault"}},
+	)})
 	boxes := gatewaytest.Ask(t, f, "open_toolbox", `{}`)["toolboxes"].([]any)
 	if len(boxes) != 1 || boxes[0].(map[string]any)["tool_count"] != 6. {
 		t.Errorf("toolboxes are %v, want dev with six tools", boxes)
@@ -158,6 +163,66 @@ func TestConfiguredToolboxes(t *testing.T) {
 	for _, gone := range []string{"files", "secret", "fs"} {
 		if a := f.Call(t.Context(), "open_toolbox", json.RawMessage(`{"name":"`+gone+`"}`)); !a.IsError {
 			t.Errorf("toolbox %s opens", gone)
+		}
+	}
+}
+
+func named(boxes ...surface.Toolbox) func() []surface.Toolbox {
+	return func() []surface.Toolbox { return boxes }
+}
+
+// A toolbox's scope and the caller's hold both; changed toolboxes are in force
+// at once.
+func TestScopedToolboxes(t *testing.T) {
+	g := gateway.New(gatewaytest.Open(t), replies, gateway.Options{Servers: map[string]gateway.Server{
+		"files": {Tags: []string{"dev"}}, "vault": {Tags: []string{"dev"}},
+	}})
+	gatewaytest.Fill(t, g)
+	dev := view.Of(g.Labels, view.Rule{IncludeTags: []string{"dev"}, ExcludeNamePatterns: []string{"^write"}})
+	boxes := []surface.Toolbox{{Name: "all", View: dev}, {Name: "one", Servers: []string{"files", "github"}, View: dev}}
+	one := &surface.Session{}
+	f := fixture{New(g, surface.Options{Toolboxes: func() []surface.Toolbox { return boxes }}), func() *surface.Session { return one }}
+	for _, name := range []string{"all", "one", "all"} {
+		a := gatewaytest.Ask(t, f, "open_toolbox", `{"name":"`+name+`"}`)
+		var tools []string
+		for _, row := range a["tools"].([]any) {
+			tools = append(tools, row.(map[string]any)["name"].(string))
+		}
+		if !slices.Equal(tools, []string{"read_file", "search"}) || a["more_tools"] != nil {
+			t.Errorf("toolbox %s has %v and %v more", name, tools, a["more_tools"])
+		}
+	}
+	for _, gone := range []string{use("one", "files", "write_file"), use("one", "github", "search"), use("all", "vault", "read_secret")} {
+		if a := f.Call(t.Context(), "use_tool", json.RawMessage(gone)); !a.IsError || !strings.Contains(text(t, a), "not found in") {
+			t.Errorf("use_tool %s: %s", gone, a.Content)
+		}
+	}
+	boxes = []surface.Toolbox{{Name: "one", Servers: []string{"github"}}}
+	if a := f.Call(t.Context(), "use_tool", json.RawMessage(use("one", "github", "search"))); a.IsError {
+		t.Errorf("the toolbox was changed: %s", a.Content)
+	}
+	if a := f.Call(t.Context(), "use_tool", json.RawMessage(use("all", "files", "search"))); text(t, a) != "Error executing tool: Toolbox 'all' is not open" {
+		t.Errorf("the toolbox was deleted: %s", a.Content)
+	}
+}
+
+// A name that a server and a tag have is one toolbox, which counts each tool
+// once.
+func TestServerAndTagOfOneName(t *testing.T) {
+	g := gateway.New(gatewaytest.Open(t), replies, gateway.Options{Servers: map[string]gateway.Server{
+		"files":  {Tools: map[string]gateway.Override{"search": {Tags: []string{"files"}}}},
+		"github": {Tools: map[string]gateway.Override{"search": {Tags: []string{"files"}}}},
+	}})
+	gatewaytest.Fill(t, g)
+	f := fixture{New(g, surface.Options{}), nil}
+	for _, b := range gatewaytest.Ask(t, f, "open_toolbox", ``)["toolboxes"].([]any) {
+		row := b.(map[string]any)
+		tools := gatewaytest.Ask(t, f, "open_toolbox", `{"name":"`+row["name"].(string)+`"}`)["tools"].([]any)
+		if row["tool_count"] != float64(len(tools)) {
+			t.Errorf("toolbox %v opens with %d tools", row, len(tools))
+		}
+		if row["name"] == "files" && len(tools) != 4 {
+			t.Errorf("files has %d tools, want its three and the one with the tag", len(tools))
 		}
 	}
 }

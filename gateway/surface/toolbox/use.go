@@ -12,7 +12,6 @@ import (
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/surface"
-	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 )
@@ -77,7 +76,7 @@ func (s *Surface) find(ctx context.Context, c surface.Call, id identifier) (inde
 	if b == nil || c.Session != nil && !c.Session().Remembers(b.name) {
 		return index.Hit{}, sayf("Error executing tool: Toolbox '%s' is not open", id.toolbox)
 	}
-	hits, err := s.tools(ctx, c.View, b, id.server)
+	hits, err := s.tools(ctx, b, id.server)
 	if err != nil {
 		return index.Hit{}, err
 	}
@@ -93,14 +92,14 @@ func (s *Surface) find(ctx context.Context, c surface.Call, id identifier) (inde
 }
 
 // tools are those of a server that the toolbox has.
-func (s *Surface) tools(ctx context.Context, v view.View, b *box, server string) ([]index.Hit, error) {
+func (s *Surface) tools(ctx context.Context, b *box, server string) ([]index.Hit, error) {
 	var out []index.Hit
 	for _, f := range b.filters {
 		if len(f.Servers) > 0 && !slices.Contains(f.Servers, server) {
 			continue
 		}
 		f.Servers = []string{server}
-		d, err := s.g.List(ctx, v, gateway.ListRequest{Filter: f, Size: allTools})
+		d, err := s.g.List(ctx, b.view, gateway.ListRequest{Filter: f, Size: allTools})
 		if err != nil {
 			return nil, fmt.Errorf("find tool: %w", err)
 		}
@@ -120,6 +119,8 @@ const allTools = 1 << 30
 // them.
 func readUse(raw json.RawMessage) (id identifier, arguments json.RawMessage, wrong []string) {
 	members, wrong := readStrictly(raw, "", []string{"tool", "arguments"})
+	id, more := readIdentifier(members["tool"])
+	wrong = append(wrong, more...)
 	arguments = json.RawMessage("{}")
 	if given, ok := members["arguments"]; ok {
 		if kind := rawjson.Kind(given); kind != "object" {
@@ -127,14 +128,16 @@ func readUse(raw json.RawMessage) (id identifier, arguments json.RawMessage, wro
 		}
 		arguments = given
 	}
-	tool, ok := members["tool"]
-	if !ok {
-		return id, arguments, append(wrong, "tool: Required")
+	return id, arguments, wrong
+}
+
+func readIdentifier(tool json.RawMessage) (id identifier, wrong []string) {
+	if tool == nil {
+		return id, []string{"tool: Required"}
 	}
-	fields, more := readStrictly(tool, "tool: ", []string{"toolbox", "server", "name"})
-	wrong = append(wrong, more...)
+	fields, wrong := readStrictly(tool, "tool: ", []string{"toolbox", "server", "name"})
 	if rawjson.Kind(tool) != "object" {
-		return id, arguments, wrong
+		return id, wrong
 	}
 	for _, f := range []struct {
 		key, what string
@@ -149,7 +152,7 @@ func readUse(raw json.RawMessage) (id identifier, arguments json.RawMessage, wro
 			wrong = append(wrong, fmt.Sprintf("%s: %s name cannot be empty", f.key, f.what))
 		}
 	}
-	return id, arguments, wrong
+	return id, wrong
 }
 
 // readStrictly reads an object that has no keys but the known ones.

@@ -39,7 +39,7 @@ func (s *Set) Apply(specs []Spec) (Changes, error) {
 			c.Changed = append(c.Changed, sp.Name)
 			s.retire(srv)
 		}
-		srv = newServer(sp, s.o, s.starts)
+		srv = newServer(sp, s.o, s.gateOf(sp))
 		s.servers, s.byName[sp.Name] = append(s.servers, srv), srv
 		s.start(srv)
 	}
@@ -106,10 +106,8 @@ func (s *server) awaitCalls(ctx context.Context) {
 	}
 	within, cancel := context.WithTimeout(ctx, retireTime)
 	defer cancel()
-	for range cap(s.places) {
-		select {
-		case s.places <- struct{}{}:
-		case <-within.Done():
+	for range s.calls.Places() {
+		if _, err := s.calls.Enter(within, ""); err != nil {
 			return
 		}
 	}

@@ -38,7 +38,7 @@ func TestApply(t *testing.T) {
 	defer cancel()
 	begun, ended := make(chan struct{}), make(chan error, 2)
 	go func() {
-		_, err := s.Call(hanging, upstream.Request{Server: "changed", Tool: "hang", Progress: func(float64, float64, string) { close(begun) }})
+		_, err := s.Call(hanging, upstream.Request{Server: "changed", Tool: "hang", Progress: func(upstream.Progress) { close(begun) }})
 		ended <- err
 	}()
 	next(t, begun, "call under way")

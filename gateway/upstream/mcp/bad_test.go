@@ -172,7 +172,11 @@ func TestServersThatDoNotStart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.spec.Name = "bad"
-			s := start(t, Options{ConnectTimeout: 2 * time.Second, DiscoverTimeout: time.Second, ListTimeout: 2 * time.Second}, good(t), c.spec)
+			o := Options{ConnectTimeout: hangTime, DiscoverTimeout: time.Second, ListTimeout: 2 * time.Second}
+			if strings.HasPrefix(c.want[0], "no answer within") {
+				o.ConnectTimeout = 2 * time.Second
+			}
+			s := start(t, o, good(t), c.spec)
 			_, err := s.Refresh(within(t, hangTime), "bad")
 			wantError(t, err, append(c.want, "refresh bad: not connected")...)
 			mustCall(t, s, "good", "exact")
@@ -248,13 +252,43 @@ func TestHugeAnswer(t *testing.T) {
 	})
 }
 
+// An answer that is cut off is not taken for what nobody asked for, however
+// much of it came.
+func TestAnswersCutOff(t *testing.T) {
+	t.Parallel()
+	begin := `{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 9<<20)
+	events := odd(t, &rawServer{Version: wire.Stateless}, "tools/call", func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: "+begin)
+	})
+	for name, c := range map[string]struct {
+		spec Spec
+		want string
+	}{
+		"events": {events, "call raw/cut: connection lost: calling \"tools/call\": request terminated without response"},
+		"stdio":  {stdioSpec(t, &rawServer{Version: wire.Stateless}), "call raw/cut: connection lost: the server exited (exit status 9)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, Options{}, c.spec)
+			mustList(t, s)
+			_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "cut"})
+			wantError(t, err, c.want)
+		})
+	}
+}
+
 func TestQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{}, stdioSpec(t, &rawServer{Version: "2025-11-25"}))
 	mustCall(t, s, "raw", "questions")
 	mustCall(t, s, "raw", "exact")
 	tp := wire.NewTap(t.Context(), slog.New(slog.DiscardHandler), mask.Masker{}, nil, nil)
-	ask := &jsonrpc.Request{ID: testID(t, "q"), Method: "ping"}
+	id, err := jsonrpc.MakeID("q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := &jsonrpc.Request{ID: id, Method: "ping"}
 	passed := 0
 	for range 3 * wire.MaxAsked {
 		if tp.Incoming(ask) != nil {
@@ -333,13 +367,18 @@ func TestLists(t *testing.T) {
 		{"pages", &rawServer{Pages: [][]string{many[:2], {}, many[2:5]}}, 5, ""},
 		{"5,000 tools", &rawServer{Pages: [][]string{many[:2500], many[2500:]}}, 5000, ""},
 		{"same cursor for ever", &rawServer{Repeat: true, Pages: [][]string{many[:3]}}, 6, `tools/list repeats its cursor "page-0": stopped after page 2`},
+		{"an empty cursor", &rawServer{Blank: true, Pages: [][]string{many[:2], many[2:4], many[4:7]}}, 7, ""},
+		{"an empty cursor for ever", &rawServer{Blank: true, Repeat: true, Pages: [][]string{many[:2], many[2:4]}}, 6, `tools/list repeats its cursor "": stopped after page 3`},
+		{"an empty cursor before 2026-07-28", &rawServer{Version: "2025-11-25", Blank: true, Pages: [][]string{many[:2], many[2:4]}}, 2, ""},
 		{"two of one name", &rawServer{Tools: []string{many[0], many[0]}}, 2, ""},
 		{"not tools", &rawServer{Tools: []string{`7`, many[0], `{"name":5}`, `null`, `{"name":""}`}}, 1, "entry 1 on page 1 of tools/list is not a tool: 7"},
 		{"no tools", &rawServer{Tools: []string{}}, 0, ""},
 		{"method not known", &rawServer{NoList: true}, 0, "the server does not know tools/list"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.raw.Version = wire.Stateless
+			if c.raw.Version == "" {
+				c.raw.Version = wire.Stateless
+			}
 			got := make(chan upstream.Listing, 1)
 			s := start(t, Options{OnList: func(_ context.Context, server string, l upstream.Listing) { got <- l }}, stdioSpec(t, c.raw))
 			l, err := s.Refresh(within(t, hangTime), "raw")

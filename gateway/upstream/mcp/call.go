@@ -18,9 +18,6 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
-// reserved begins the _meta keys that belong to the protocol.
-const reserved = "io.modelcontextprotocol/"
-
 // progressBuffer is how many progress notifications may wait for a slow
 // caller before more are dropped.
 const progressBuffer = 64
@@ -46,15 +43,20 @@ func (s *server) call(ctx context.Context, r upstream.Request) (upstream.Result,
 		}
 		return res, failed
 	}
-	leave, err := s.enter(ctx)
+	leave, err := upstream.Enter(ctx, s.calls, r.Caller, s.spec.Name)
 	if err != nil {
 		return fail(upstream.Result{}, err)
 	}
 	defer leave()
-	for try := 0; ; try++ {
+	for try, relisted := 0, false; ; try++ {
+		listings := s.life.at().listings
 		res, err := s.attempt(ctx, r)
 		if err == nil {
 			return res, nil
+		}
+		if headersDiffer(err) && !relisted && s.listedSince(ctx, listings) {
+			relisted = true
+			continue
 		}
 		if try >= r.Retries || ctx.Err() != nil || !repeatable(r, res, err) {
 			return fail(res, err)
@@ -80,6 +82,23 @@ func repeatable(r upstream.Request, res upstream.Result, err error) bool {
 	return !res.Sent || r.Idempotent
 }
 
+// headersDiffer reports an answer that says that the headers of a call, which
+// the last listing told us to make, do not fit what it carries.
+func headersDiffer(err error) bool {
+	var answer *jsonrpc.Error
+	return errors.As(err, &answer) && answer.Code == mcp.CodeHeaderMismatch
+}
+
+// listedSince has the tools listed again, unless they were after the listings
+// given, and reports whether they are.
+func (s *server) listedSince(ctx context.Context, listings int) bool {
+	if s.life.at().listings > listings {
+		return true
+	}
+	_, err := s.refresh(ctx)
+	return err == nil
+}
+
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -88,30 +107,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	}
-}
-
-// enter waits for a place among the calls under way.
-func (s *server) enter(ctx context.Context) (leave func(), err error) {
-	leave = func() { <-s.places }
-	select {
-	case s.places <- struct{}{}:
-		return leave, nil
-	default:
-	}
-	if n := s.waiting.Add(1); n > int64(s.queue) {
-		s.waiting.Add(-1)
-		return nil, fmt.Errorf("%w: %d calls under way and %d waiting: try again later, or raise concurrency or queue of server %s",
-			upstream.ErrQueueFull, cap(s.places), s.queue, s.spec.Name)
-	}
-	defer s.waiting.Add(-1)
-	select {
-	case s.places <- struct{}{}:
-		return leave, nil
-	case <-s.gone:
-		return nil, upstream.ErrStopped
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for one of %d calls under way: %w", cap(s.places), context.Cause(ctx))
 	}
 }
 
@@ -124,7 +119,7 @@ func (s *server) attempt(ctx context.Context, r upstream.Request) (upstream.Resu
 	defer c.release()
 	res, err := c.call(ctx, r)
 	if answered := new(jsonrpc.Error); err == nil || errors.As(err, &answered) || errors.Is(err, upstream.ErrUnauthorized) {
-		s.life.judge(err)
+		s.life.judge(err, false)
 	}
 	return res, err
 }
@@ -134,16 +129,13 @@ func (c *conn) call(ctx context.Context, r upstream.Request) (upstream.Result, e
 	k := &wire.Sink{}
 	if r.Progress != nil {
 		k.Token = fmt.Sprintf("tooldex-%d", tokens.Add(1))
-		k.Progress = make(chan wire.Progress, progressBuffer)
+		k.Progress = make(chan upstream.Progress, progressBuffer)
 	}
-	params, err := c.params(r, k.Token)
-	if err != nil {
-		return upstream.Result{}, err
-	}
+	params := c.params(r, k)
 	bound, cancel := c.bind(ctx)
 	defer cancel(nil)
 	defer c.tap.Forget(k)
-	err = c.exchange(wire.WithSink(bound, k), params, r.Progress, k)
+	err := c.exchange(wire.WithSink(bound, k), params, r.Progress, k)
 	raw, fault := k.Outcome()
 	res := upstream.Result{Raw: raw, Protocol: c.version(), Sent: k.Sent.Load() && !k.Refused.Load()}
 	switch {
@@ -190,7 +182,7 @@ func checkType(res upstream.Result) error {
 }
 
 // exchange has the SDK make the call, and meanwhile hands on its progress.
-func (c *conn) exchange(ctx context.Context, params *mcp.CallToolParams, report func(progress, total float64, message string), k *wire.Sink) error {
+func (c *conn) exchange(ctx context.Context, params *mcp.CallToolParams, report func(upstream.Progress), k *wire.Sink) error {
 	if report == nil {
 		_, err := c.session.CallTool(ctx, params)
 		return err
@@ -203,61 +195,43 @@ func (c *conn) exchange(ctx context.Context, params *mcp.CallToolParams, report 
 	for {
 		select {
 		case p := <-k.Progress:
-			report(p.Progress, p.Total, p.Message)
+			report(p)
 		case err := <-done:
 			for len(k.Progress) > 0 {
-				p := <-k.Progress
-				report(p.Progress, p.Total, p.Message)
+				report(<-k.Progress)
 			}
 			return err
 		}
 	}
 }
 
-// params makes the parameters of a call. Of the caller's _meta the protocol's
-// own keys stay behind: they speak of the caller's session, not of ours.
-func (c *conn) params(r upstream.Request, token string) (*mcp.CallToolParams, error) {
+// params makes the parameters of a call, those that the SDK would change in k.
+// Of the caller's _meta the protocol's own keys stay behind: they speak of the
+// caller's session, not of ours.
+func (c *conn) params(r upstream.Request, k *wire.Sink) *mcp.CallToolParams {
 	p := &mcp.CallToolParams{Name: r.Tool, Arguments: json.RawMessage(`{}`), Meta: mcp.Meta{}}
 	if len(r.Arguments) > 0 {
 		p.Arguments = r.Arguments
 	}
 	for key, value := range r.Meta {
-		if key != "progressToken" && !strings.HasPrefix(key, reserved) {
+		if key != "progressToken" && !strings.HasPrefix(key, wire.Reserved) {
 			p.Meta[key] = value
 		}
 	}
-	if token != "" {
-		p.Meta["progressToken"] = token
+	if k.Token != "" {
+		p.Meta["progressToken"] = k.Token
 	}
 	if c.version() < wire.Stateless {
-		return p, nil
+		return p
 	}
 	if r.Capabilities != nil {
 		p.Meta[mcp.MetaKeyClientCapabilities] = r.Capabilities
 	}
 	if r.RequestState != nil {
-		if err := json.Unmarshal(r.RequestState, &p.RequestState); err != nil {
-			return nil, fmt.Errorf("requestState: not a string: %w", wire.Plain(err))
-		}
+		k.Params = append(k.Params, rawjson.Member{Key: "requestState", Value: r.RequestState})
 	}
 	if r.InputResponses != nil {
-		var answers map[string]json.RawMessage
-		if err := json.Unmarshal(r.InputResponses, &answers); err != nil {
-			return nil, fmt.Errorf("inputResponses: not an object: %w", wire.Plain(err))
-		}
-		p.InputResponses = mcp.InputResponseMap{}
-		for id, raw := range answers {
-			p.InputResponses[id] = inputResponse{raw: raw}
-		}
+		k.Params = append(k.Params, rawjson.Member{Key: "inputResponses", Value: r.InputResponses})
 	}
-	return p, nil
+	return p
 }
-
-// An inputResponse goes to the server as the caller sent it.
-type inputResponse struct {
-	mcp.InputResponse // nil; makes this one of the SDK's
-	raw               json.RawMessage
-}
-
-// MarshalJSON implements json.Marshaler.
-func (r inputResponse) MarshalJSON() ([]byte, error) { return r.raw, nil }

@@ -25,14 +25,16 @@ func TestProgress(t *testing.T) {
 		s := start(t, Options{}, spec(r))
 		var got []string
 		_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "progress",
-			Progress: func(p, total float64, text string) { got = append(got, fmt.Sprintf("%v/%v %s", p, total, text)) }})
+			Progress: func(p upstream.Progress) {
+				got = append(got, fmt.Sprintf("%v/%v %s %s", p.Progress, p.Total, p.Message, p.Meta))
+			}})
 		if strings.Contains(t.Name(), "/http/json/") {
 			return // a plain JSON answer has no room for notifications
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"1/3 step 1", "2/3 step 2", "3/3 step 3"}; !slices.Equal(got, want) {
+		if want := []string{"1/3 step 1 map[v/x:[1e400]]", "2/3 step 2 map[v/x:[1e400]]", "3/3 step 3 map[v/x:[1e400]]"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -47,7 +49,7 @@ func TestCancelReachesTheServer(t *testing.T) {
 		ctx, cancel := context.WithCancel(within(t, hangTime))
 		req := upstream.Request{Server: "raw", Tool: "hang"}
 		if !strings.Contains(t.Name(), "/http/json/") {
-			req.Progress = func(float64, float64, string) { cancel() }
+			req.Progress = func(upstream.Progress) { cancel() }
 		} else {
 			go func() {
 				next(t, waitFor(t, func() bool { return len(r.seen(`"name":"hang"`)) > 0 }), "call")
@@ -95,31 +97,39 @@ func TestInputRequests(t *testing.T) {
 		if want := `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"m","x-unknown":1}}},"requestState":"s\u0000tate"}`; string(got.Raw) != want {
 			t.Errorf("got %s, want %s", got.Raw, want)
 		}
-		res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "echo",
-			Capabilities:   json.RawMessage(`{"elicitation":{"form":{},"x":12345678901234567890}}`),
-			InputResponses: json.RawMessage(`{"q":{"unknown":1.0,"content":{"n":12345678901234567890}}}`),
-			RequestState:   json.RawMessage(`"s\u0000tate"`)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var echo struct{ Content []struct{ Text string } }
-		var params struct {
-			InputResponses, RequestState json.RawMessage
-			Meta                         map[string]json.RawMessage `json:"_meta"`
-		}
-		if err := errors.Join(json.Unmarshal(res.Raw, &echo), json.Unmarshal([]byte(echo.Content[0].Text), &params)); err != nil {
-			t.Fatal(err)
-		}
-		want := []string{`{"q":{"unknown":1.0,"content":{"n":12345678901234567890}}}`, `"s\u0000tate"`,
-			`{"elicitation":{"form":{},"x":12345678901234567890}}`}
-		if version < wire.Stateless {
-			want = []string{"", "", ""}
-		}
-		sent := []string{string(params.InputResponses), string(params.RequestState), string(params.Meta["io.modelcontextprotocol/clientCapabilities"])}
-		if !slices.Equal(sent, want) {
-			t.Errorf("the server got %q, want %q", sent, want)
+		for _, state := range []string{`"s\u0000tate"`, `""`} {
+			r := upstream.Request{Server: "raw", Tool: "echo",
+				Capabilities:   json.RawMessage(`{"elicitation":{"form":{},"x":12345678901234567890}}`),
+				InputResponses: json.RawMessage(`{"q":{"unknown":1.0,"content":{"n":12345678901234567890}}}`),
+				RequestState:   json.RawMessage(state)}
+			want := []string{string(r.InputResponses), state, string(r.Capabilities)}
+			if version < wire.Stateless {
+				want = []string{"", "", ""}
+			}
+			if got := answersSent(t, s, r); !slices.Equal(got, want) {
+				t.Errorf("the server got %q, want %q", got, want)
+			}
 		}
 	})
+}
+
+// answersSent has the server repeat what a call answers to its requests for
+// input: the answers, the state and the capabilities, "" for what is absent.
+func answersSent(t *testing.T, s *Set, r upstream.Request) []string {
+	t.Helper()
+	res, err := s.Call(within(t, hangTime), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var echo struct{ Content []struct{ Text string } }
+	var params struct {
+		InputResponses, RequestState json.RawMessage
+		Meta                         map[string]json.RawMessage `json:"_meta"`
+	}
+	if err := errors.Join(json.Unmarshal(res.Raw, &echo), json.Unmarshal([]byte(echo.Content[0].Text), &params)); err != nil {
+		t.Fatal(err)
+	}
+	return []string{string(params.InputResponses), string(params.RequestState), string(params.Meta["io.modelcontextprotocol/clientCapabilities"])}
 }
 
 func TestQueueIsBounded(t *testing.T) {
@@ -131,7 +141,7 @@ func TestQueueIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(within(t, hangTime))
 	begun, ends := make(chan struct{}), make(chan error, 2)
 	go func() {
-		_, err := s.Call(ctx, upstream.Request{Server: "raw", Tool: "hang", Progress: func(float64, float64, string) { close(begun) }})
+		_, err := s.Call(ctx, upstream.Request{Server: "raw", Tool: "hang", Progress: func(upstream.Progress) { close(begun) }})
 		ends <- err
 	}()
 	<-begun
@@ -139,7 +149,7 @@ func TestQueueIsBounded(t *testing.T) {
 		_, err := s.Call(ctx, upstream.Request{Server: "raw", Tool: "exact"})
 		ends <- err
 	}()
-	for s.byName["raw"].waiting.Load() == 0 {
+	for s.byName["raw"].calls.Waiting() == 0 {
 		runtime.Gosched()
 	}
 	res, err := s.Call(ctx, upstream.Request{Server: "raw", Tool: "exact", Retries: 3})
@@ -168,7 +178,7 @@ func TestKilledDuringCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := make(chan error, 1)
-	_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "hang", Progress: func(float64, float64, string) {
+	_, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "hang", Progress: func(upstream.Progress) {
 		go func() {
 			for range 50 {
 				if _, err := s.Call(within(t, hangTime), upstream.Request{Server: "good", Tool: "exact"}); err != nil {
@@ -419,5 +429,47 @@ func TestServerSeesItsEnvironmentOnly(t *testing.T) {
 	env := got.StructuredContent
 	if slices.Contains(env, "TOOLDEX_TEST_OTHERS_SECRET=x") || !slices.Contains(env, "TOOLDEX_TEST_WANTED=y") {
 		t.Errorf("the server sees %q", env)
+	}
+}
+
+// One who calls much does not keep another waiting: 200 calls of the one wait
+// for a server, and the other's call is the next.
+func TestCallersOfAServerTakeTurns(t *testing.T) {
+	t.Parallel()
+	r := &rawServer{Version: wire.Stateless, Stream: true}
+	sp, _ := serveHTTP(t, r)
+	sp.Concurrency, sp.Queue = 1, 200
+	s := start(t, Options{}, sp)
+	ctx, cancel := context.WithCancel(within(t, hangTime))
+	defer cancel()
+	begun := make(chan struct{})
+	hanging, unhang := context.WithCancel(ctx)
+	go func() {
+		_, _ = s.Call(hanging, upstream.Request{Server: "raw", Tool: "hang", Caller: "busy", Progress: func(upstream.Progress) { close(begun) }})
+	}()
+	<-begun
+	ended := make(chan string, 201)
+	call := func(caller string) {
+		before := s.byName["raw"].calls.Waiting()
+		go func() {
+			if _, err := s.Call(ctx, upstream.Request{Server: "raw", Tool: "exact", Caller: caller}); err == nil {
+				ended <- caller
+			}
+		}()
+		for s.byName["raw"].calls.Waiting() == before {
+			runtime.Gosched()
+		}
+	}
+	for range 199 {
+		call("busy")
+	}
+	call("other")
+	unhang()
+	var first []string
+	for range 5 { // the second, but for how goroutines end
+		first = append(first, <-ended)
+	}
+	if !slices.Contains(first, "other") {
+		t.Errorf("of 200 the first to be answered are of %v, want one of the other caller", first)
 	}
 }

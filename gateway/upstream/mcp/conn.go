@@ -13,14 +13,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/remote"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // closeGrace is how long a session may take to say goodbye.
 const closeGrace = 2 * time.Second
-
-var errNotNeeded = errors.New("connection no longer needed")
 
 // A link is one transport's way to a server, under an SDK session.
 type link interface {
@@ -75,7 +74,7 @@ func (d dialer) dial(ctx context.Context, e Era) (*conn, error) {
 		transports = []string{e.Transport}
 	}
 	c, err := d.dialTransport(ctx, transports[0], e.Version)
-	var wrong *wrongTransportError
+	var wrong *remote.WrongTransportError
 	if len(transports) == 1 || !errors.As(err, &wrong) {
 		return c, err
 	}
@@ -103,11 +102,6 @@ func (d dialer) dialTransport(ctx context.Context, transport, version string) (*
 		version = again.Version
 	}
 }
-
-// A wrongTransportError says that a URL does not serve streamable HTTP.
-type wrongTransportError struct{ error }
-
-func (e *wrongTransportError) Unwrap() error { return e.error }
 
 // attempt opens one session. version is handshake, stateless, or "" to find
 // out which it is.
@@ -142,8 +136,11 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		l := stdio.NewLink(proc, c.tap, stdio.Options{Garbage: d.garbage, Patience: d.discoverTimeout})
 		c.link, t = l, l
 	default:
-		l := newHTTPLink(c.tap, d, signal, c.doubt)
-		c.link, t = l, l.transport(transport)
+		l := remote.NewLink(c.tap, remote.Options{
+			URL: d.spec.URL, Headers: d.spec.Headers, SSE: transport == "sse", // checked by NewSet
+			Patience: d.discoverTimeout, ListenPause: d.listenPause, Changed: signal, Doubt: c.doubt,
+		})
+		c.link, t = l, l.Transport()
 	}
 	client := mcp.NewClient(d.client, &mcp.ClientOptions{
 		Logger:         d.log,
@@ -152,6 +149,7 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		// Has the SDK ask for the notifications, which the tap takes.
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
 	})
+	client.AddSendingMiddleware(exactly)
 	if err := c.open(ctx, d, func() (err error) {
 		options := &mcp.ClientSessionOptions{ProtocolVersion: newest}
 		c.session, err = client.Connect(c.ctx, t, options)
@@ -198,11 +196,8 @@ func (c *conn) open(ctx context.Context, d dialer, connect func() error) error {
 
 // classify adds what to try next to the error of an attempt to connect.
 func classify(l link, err error) error {
-	switch l := l.(type) {
-	case *stdio.Link:
+	if l, ok := l.(interface{ Classify(error) error }); ok {
 		return l.Classify(err)
-	case *httpLink:
-		return l.classify(err)
 	}
 	return err
 }
@@ -277,7 +272,7 @@ func (c *conn) retire(ctx context.Context) {
 
 // close ends the session and what it runs on, and returns once both are gone.
 func (c *conn) close() {
-	c.cancel(errNotNeeded)
+	c.cancel(wire.ErrNotNeeded)
 	timer := time.AfterFunc(closeGrace, c.link.Stop)
 	c.session.Close() // its error is of a server that is not needed any more
 	timer.Stop()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -53,12 +54,53 @@ func TestCallsThatAreDenied(t *testing.T) {
 			if l, err := s.Refresh(within(t, hangTime), "raw"); err != nil || len(l.Tools) != len(exactTools) {
 				t.Errorf("a server that needs a login for calls does not list: %d tools, %v", len(l.Tools), err)
 			}
+			if st := s.Status()[0]; st.State != upstream.NeedsLogin {
+				t.Errorf("a listing says nothing of calls: %+v", st)
+			}
 			relents.Store(true)
 			mustCall(t, s, "raw", "exact")
 			if st := s.Status()[0]; st.State != upstream.Ready || st.Error != "" || st.Why != "" {
 				t.Errorf("after a call that the server accepted: %+v", st)
 			}
 		})
+	}
+}
+
+// TestListingsThatAreDenied has a connected server refuse to list again, as
+// after its token has run out, until its operator relents.
+func TestListingsThatAreDenied(t *testing.T) {
+	t.Parallel()
+	var denies atomic.Bool
+	sp, plain := serveHTTP(t, &rawServer{Version: wire.Stateless})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		m, again := peek(req)
+		if m.Method == "tools/list" && denies.Load() {
+			http.Error(w, "token expired", http.StatusUnauthorized)
+			return
+		}
+		plain.Config.Handler.ServeHTTP(w, again)
+	}))
+	t.Cleanup(front.Close)
+	sp.URL = front.URL
+	s := start(t, Options{}, sp)
+	refresh := func() error {
+		_, err := s.Refresh(within(t, hangTime), "raw")
+		return err
+	}
+	if err := refresh(); err != nil {
+		t.Fatal(err)
+	}
+	denies.Store(true)
+	wantError(t, refresh(), "credentials refused: HTTP 401 Unauthorized: token expired")
+	if st := s.Status()[0]; st.State != upstream.NeedsLogin || !strings.Contains(st.Why, "token expired") || st.Error != st.Why || st.Tools != len(exactTools) {
+		t.Errorf("after the listing: %+v", st)
+	}
+	denies.Store(false)
+	if err := refresh(); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Status()[0]; st.State != upstream.Ready || st.Error != "" || st.Why != "" {
+		t.Errorf("after the next: %+v", st)
 	}
 }
 

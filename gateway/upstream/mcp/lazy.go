@@ -22,6 +22,9 @@ const (
 	// startSlot is how long a start keeps its place; one that is slower, as a
 	// download is, lets the next one begin.
 	startSlot = 5 * time.Second
+	// maxDials is how many servers over HTTP are connected to at the same
+	// moment: that takes next to nothing here, and time there.
+	maxDials = 16
 	// retryCalled is how old a failure must be for a call to try again.
 	retryCalled = 30 * time.Second
 )
@@ -29,7 +32,7 @@ const (
 // errIdle ends the connection to a server that nobody calls.
 var errIdle = errors.New("no call for a while")
 
-// A gate bounds how many servers start at the same moment. Those that only
+// A gate bounds how many servers are connected to at the same moment. Those that only
 // list their tools leave a place to those that are called.
 type gate struct{ places, listings chan struct{} }
 
@@ -69,10 +72,6 @@ func (g gate) enter(ctx context.Context, called bool, wake <-chan struct{}) (lea
 	return func() { timer.Stop(); free() }, nil
 }
 
-// stops reports a server that is stopped while nobody calls it: a connection
-// over HTTP costs next to nothing.
-func (s *server) stops() bool { return !s.spec.Eager && s.spec.Command != "" }
-
 // due is the time until the tools must be listed, of a server that is not
 // connected.
 func (s *server) due() time.Duration {
@@ -80,14 +79,7 @@ func (s *server) due() time.Duration {
 	if listed.IsZero() {
 		return 0
 	}
-	every := s.spec.Refresh
-	switch {
-	case every > 0:
-	case s.stops():
-		every = stoppedRefresh
-	default:
-		every = defaultRefresh
-	}
+	every := s.spec.ListedFor()
 	// A clock that was set back must not put the listing off for ever.
 	return min(every, time.Until(listed.Add(every)))
 }
@@ -157,7 +149,7 @@ func (s *server) idle() time.Duration { return orDuration(s.spec.Idle, defaultId
 // fires for a server that is kept running.
 func (s *server) unused() *time.Timer {
 	t := time.NewTimer(min(s.idle(), linger))
-	if !s.stops() {
+	if !s.spec.stops() {
 		t.Stop()
 	}
 	return t

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
 // pass lets fake time pass, and what happens then happen.
@@ -197,6 +201,61 @@ func TestStartsAreBounded(t *testing.T) {
 	})
 }
 
+// Listings that somebody waits for, as reindex does, take every place.
+func TestListingsThatAreAwaited(t *testing.T) {
+	fl := &fleet{kind: slowServer{delay: 4 * time.Second}, n: 8}
+	lazily(t, fl, Spec{Idle: time.Millisecond}, func(t *testing.T, s *Set) {
+		began := time.Now()
+		var wg sync.WaitGroup
+		for i := range fl.n {
+			wg.Go(func() {
+				if _, err := s.Refresh(t.Context(), fmt.Sprintf("s%d", i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if d := time.Since(began); d > 17*time.Second || fl.most != 2 {
+			t.Errorf("8 listings of 4 s took %v, %d at the same moment, want 2", d, fl.most)
+		}
+	})
+}
+
+// TestRemoteServersAreListedTogether has servers that answer only when all of
+// them are asked.
+func TestRemoteServersAreListedTogether(t *testing.T) {
+	t.Parallel()
+	const n = 8
+	var asked atomic.Int32
+	all := make(chan struct{})
+	answer := sync.OnceFunc(func() { close(all) })
+	var specs []Spec
+	for i := range n {
+		sp, plain := serveHTTP(t, &rawServer{Version: wire.Stateless})
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			_, again := peek(req) // a request that is not read is not seen to end
+			if asked.Add(1) == n {
+				answer()
+			}
+			select {
+			case <-all:
+				plain.Config.Handler.ServeHTTP(w, again)
+			case <-req.Context().Done():
+				asked.Add(-1)
+			}
+		}))
+		t.Cleanup(front.Close)
+		sp.Name, sp.URL = fmt.Sprintf("s%d", i), front.URL
+		specs = append(specs, sp)
+	}
+	s := start(t, Options{Starts: 1, DiscoverTimeout: time.Minute}, specs...)
+	for i := range n {
+		if _, err := s.Refresh(within(t, 20*time.Second), fmt.Sprintf("s%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Calls that come as their server stops find it started again.
 func TestCallsBesideAStop(t *testing.T) {
 	fl := &fleet{kind: slowServer{slow: time.Millisecond}, n: 1, listed: time.Hour}
@@ -231,7 +290,7 @@ func TestLazyProgramThatFails(t *testing.T) {
 		before := fl.started
 		pass(time.Hour)
 		fl.want(t, "while nobody calls", before, 0)
-		if st := s.Status()[0]; st.State != upstream.Idle || st.Error == "" {
+		if st := s.Status()[0]; st.State != upstream.Idle || st.Error == "" || !st.Failed {
 			t.Errorf("got %+v", st)
 		}
 	})

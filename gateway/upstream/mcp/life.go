@@ -24,21 +24,22 @@ type moment struct {
 	listings int           // how many there were
 	attempts int           // to connect, how many there were
 	failure  error         // of the last attempt, nil after success
-	denied   denial        // the last call, if the server asked for a login
+	denied   denial        // the last call or listing, if the server asked for a login
 	stopped  bool          // run has ended
 	news     chan struct{} // closed when another moment begins
 }
 
-// A denial is a call that a connected server answered by 401 or 403. The
-// connection stays: others of its tools may well be allowed.
+// A denial is a call or a listing that a connected server answered by 401 or
+// 403. The connection stays: others of its tools may well be allowed.
 type denial struct {
-	err error // nil for none
-	at  time.Time
+	err     error // nil for none
+	at      time.Time
+	listing bool
 }
 
-// judge keeps whether the server wants a login, from the outcome of a call
-// that it answered.
-func (l *life) judge(err error) {
+// judge keeps whether the server wants a login, from the outcome of a call or
+// a listing that it answered. A listing tells nothing of calls.
+func (l *life) judge(err error, listing bool) {
 	now := l.at()
 	switch denied := errors.Is(err, upstream.ErrUnauthorized); {
 	case denied && now.conn != nil:
@@ -46,9 +47,9 @@ func (l *life) judge(err error) {
 			if m.denied.err == nil {
 				m.denied.at = time.Now()
 			}
-			m.denied.err = err
+			m.denied.err, m.denied.listing = err, listing
 		})
-	case !denied && now.denied.err != nil:
+	case !denied && now.denied.err != nil && (now.denied.listing || !listing):
 		l.change(func(m *moment) { m.denied = denial{} })
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
@@ -37,9 +39,11 @@ func (c *conn) list(ctx context.Context) (upstream.Listing, time.Duration, error
 		}
 	}
 	var fresh time.Duration
-	seen, cursor, size := map[string]bool{}, "", 0
+	var first json.RawMessage
+	var cursor *string
+	seen, size := map[string]bool{}, 0
 	for n := 1; ; n++ {
-		raw, err := c.page(ctx, cursor)
+		raw, err := c.page(ctx, n, cursor)
 		if err != nil {
 			return upstream.Listing{}, 0, fmt.Errorf("tools/list, page %d: %w", n, err)
 		}
@@ -48,32 +52,41 @@ func (c *conn) list(ctx context.Context) (upstream.Listing, time.Duration, error
 			return upstream.Listing{}, 0, fmt.Errorf("tools/list, page %d: %w", n, err)
 		}
 		if n == 1 {
-			fresh = p.fresh
+			first, fresh = raw, p.fresh
+		} else if n == 2 && *cursor == "" && bytes.Equal(raw, first) {
+			return l, fresh, nil // to this server an empty cursor is none
 		}
 		p.addTo(&l, n)
 		size += len(raw)
 		switch {
-		case p.next == "":
+		case p.next == nil, *p.next == "" && c.version() < wire.Stateless:
 			return l, fresh, nil
-		case seen[p.next]:
-			l.Warnings = append(l.Warnings, fmt.Sprintf("tools/list repeats its cursor %q: stopped after page %d", wire.Clip([]byte(p.next), 40), n))
+		case seen[*p.next]:
+			l.Warnings = append(l.Warnings, fmt.Sprintf("tools/list repeats its cursor %q: stopped after page %d", wire.Clip([]byte(*p.next), 40), n))
 			return l, fresh, nil
 		case n == maxPages || len(l.Tools) >= maxTools || size >= maxListBytes:
 			l.Warnings = append(l.Warnings, fmt.Sprintf("tools/list is too long: stopped after page %d with %d tools", n, len(l.Tools)))
 			return l, fresh, nil
 		}
 		cursor = p.next
-		seen[cursor] = true
+		seen[*cursor] = true
 	}
 }
 
-// page asks for one page and returns its result byte for byte.
-func (c *conn) page(ctx context.Context, cursor string) (json.RawMessage, error) {
+// page asks for page n, which a nil cursor is the first of, and returns its
+// result byte for byte. The SDK is given the number for a cursor: it leaves
+// empty ones out, and keeps the headers of each cursor's tools for ever.
+func (c *conn) page(ctx context.Context, n int, cursor *string) (json.RawMessage, error) {
 	ctx, cancel := c.bind(ctx)
 	defer cancel(nil)
 	s := &wire.Sink{List: true}
+	params := &mcp.ListToolsParams{}
+	if cursor != nil {
+		params.Cursor = strconv.Itoa(n)
+		s.Params = []rawjson.Member{{Key: "cursor", Value: rawjson.Quote(*cursor)}}
+	}
 	defer c.tap.Forget(s)
-	_, err := c.session.ListTools(wire.WithSink(ctx, s), &mcp.ListToolsParams{Cursor: cursor})
+	_, err := c.session.ListTools(wire.WithSink(ctx, s), params)
 	raw, fault := s.Outcome()
 	switch {
 	case fault != nil:
@@ -97,7 +110,7 @@ func (c *conn) bind(ctx context.Context) (context.Context, context.CancelCauseFu
 
 type page struct {
 	tools []json.RawMessage
-	next  string
+	next  *string // the cursor of the page after it, nil for none
 	fresh time.Duration
 }
 
@@ -120,7 +133,7 @@ func decodePage(raw json.RawMessage) (page, error) {
 	if err != nil || len(list) == 0 || list[0] != '[' {
 		return p, errors.New("the result has no array named tools")
 	}
-	if next := fields["nextCursor"]; len(next) > 0 {
+	if next := fields["nextCursor"]; len(next) > 0 { // null leaves nil
 		if err := json.Unmarshal(next, &p.next); err != nil {
 			return p, fmt.Errorf("nextCursor %s is not a string", wire.Clip(next, 40))
 		}

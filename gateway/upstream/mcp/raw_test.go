@@ -64,6 +64,7 @@ type rawServer struct {
 	Tools    []string   // tool objects; nil means exactTools
 	Pages    [][]string // instead of Tools
 	Repeat   bool       // tools/list gives the same cursor for ever
+	Blank    bool       // the cursor of its second page is an empty string
 	Discover string     // "exit" or "silent" instead of answering server/discover
 	Start    string     // "exit", "silent", "garbage", "babble" at start
 	TTL      int        // ttlMs of tools/list
@@ -153,7 +154,7 @@ func (r *rawServer) handle(ctx context.Context, line []byte, send func(string)) 
 }
 
 func (r *rawServer) page(params json.RawMessage) string {
-	var p struct{ Cursor string }
+	var p struct{ Cursor *string }
 	_ = json.Unmarshal(params, &p)
 	pages := r.Pages
 	if pages == nil {
@@ -163,12 +164,19 @@ func (r *rawServer) page(params json.RawMessage) string {
 		}
 	}
 	n := 0
-	fmt.Sscanf(p.Cursor, "page-%d", &n)
+	if p.Cursor != nil && *p.Cursor == "" {
+		n = 1
+	} else if p.Cursor != nil {
+		fmt.Sscanf(*p.Cursor, "page-%d", &n)
+	}
 	next := ""
 	if n+1 < len(pages) {
 		next = fmt.Sprintf(`,"nextCursor":"page-%d"`, n+1)
 	}
-	if r.Repeat {
+	switch {
+	case r.Blank && n == 0:
+		next = `,"nextCursor":""`
+	case r.Repeat:
 		next = `,"nextCursor":"page-0"`
 	}
 	return fmt.Sprintf(`{"tools":[%s]%s,"ttlMs":%d}`, strings.Join(pages[n], ", "), next, r.TTL)
@@ -192,7 +200,7 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 		refuse(-32602, "no such thing")
 	case "progress":
 		for i := range 3 {
-			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"message":"step %d"}}`, p.Meta.Token, i+1, i+1))
+			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"message":"step %d","_meta":{"v/x":[1e400],"io.modelcontextprotocol/x":1}}}`, p.Meta.Token, i+1, i+1))
 		}
 		reply(`{"content":[]}`)
 	case "ask":
@@ -204,6 +212,9 @@ func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), 
 		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, text))
 	case "huge":
 		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("x", wire.MaxMessage) + `"}]}`)
+	case "cut":
+		fmt.Print(`{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 9<<20))
+		os.Exit(9)
 	case "garbage":
 		send("this is a log line, not a message")
 		send(`{"neither":"is this"}`)
@@ -289,6 +300,9 @@ func runRaw(path string) {
 	case "silent":
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
+	case "cut":
+		fmt.Print(`{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 9<<20))
+		os.Exit(9)
 	case "garbage":
 		send("Listening on stdio…")
 		send("{ not json")

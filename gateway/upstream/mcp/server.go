@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
+	"github.com/tooldex/tooldex/gateway/upstream/queue"
 )
 
 const (
@@ -37,11 +39,9 @@ type server struct {
 	spec    Spec
 	o       Options
 	log     *slog.Logger
-	queue   int
 	mask    mask.Masker
-	places  chan struct{} // calls under way
-	waiting atomic.Int64  // calls that wait for a place
-	starts  gate          // shared by all servers of the Set
+	calls   *queue.Queue  // those under way, and those that wait for a place
+	starts  gate          // shared by all servers of its kind in the Set
 	wake    chan struct{} // somebody needs the server: ends a rest or a back-off
 	relist  chan chan<- listed
 	gone    chan struct{} // closed when run has ended
@@ -61,19 +61,11 @@ func newServer(sp Spec, o Options, starts gate) *server {
 	secrets := mask.New(sp.Headers, sp.Env, sp.URL)
 	s := &server{
 		spec: sp, o: o, log: secrets.Log(o.Logger.With("server", sp.Name)), mask: secrets, starts: starts,
-		queue:  defaultQueue,
 		wake:   make(chan struct{}, 1),
 		relist: make(chan chan<- listed),
 		gone:   make(chan struct{}),
 	}
-	if sp.Queue > 0 {
-		s.queue = sp.Queue
-	}
-	places := defaultConcurrency
-	if sp.Concurrency > 0 {
-		places = sp.Concurrency
-	}
-	s.places = make(chan struct{}, places)
+	s.calls = queue.New(cmp.Or(sp.Concurrency, defaultConcurrency), cmp.Or(sp.Queue, defaultQueue))
 	st := upstream.Status{Name: sp.Name, State: upstream.Idle, Why: "not needed yet"}
 	if sp.Disabled != "" {
 		st.State, st.Why, st.Error = upstream.Disabled, sp.Disabled, sp.Disabled
@@ -89,12 +81,13 @@ func newServer(sp Spec, o Options, starts gate) *server {
 // ends.
 func (s *server) run(ctx context.Context) {
 	defer close(s.gone)
+	defer s.calls.Close()
 	if s.spec.Disabled != "" {
 		return
 	}
 	pauses := backoff.NewExponentialBackOff()
 	pauses.Multiplier = 2
-	if s.stops() {
+	if s.spec.stops() {
 		pauses.MaxInterval = longestPause
 	}
 	known := s.o.Memory.Recall(s.spec.Name, s.spec.Source())
@@ -112,7 +105,7 @@ func (s *server) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			break
 		}
-		kept, called = kept || lasted > 0 && !s.stops(), false
+		kept, called = kept || lasted > 0 && !s.spec.stops(), false
 		switch {
 		case err == errIdle:
 			pauses.Reset()
@@ -157,7 +150,7 @@ func (s *server) backOff(ctx context.Context, err error, d time.Duration) (calle
 	s.log.Warn("not connected", "error", err, "retry", d.Round(time.Millisecond))
 	s.settle(func(m *moment) {
 		m.enter(stateAfter(err), err.Error())
-		m.status.Error, m.failure, m.status.NextTry = err.Error(), err, time.Now().Add(d)
+		m.status.Error, m.status.Failed, m.failure, m.status.NextTry = err.Error(), true, err, time.Now().Add(d)
 	})
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -187,7 +180,7 @@ func (s *server) once(ctx context.Context, known *Era, called bool) (time.Durati
 	c.opened = since
 	s.settle(func(m *moment) {
 		m.enter(upstream.Ready, "")
-		m.status.Error, m.failure, m.conn, m.denied = "", nil, c, denial{}
+		m.status.Error, m.status.Failed, m.failure, m.conn, m.denied = "", false, nil, c, denial{}
 	})
 	s.log.Info("connected", "transport", c.transport, "protocol", c.version(), "peer", c.peer())
 	err = s.watch(ctx, c, fresh)
@@ -291,7 +284,7 @@ func (s *server) status() upstream.Status {
 	st := now.shown()
 	st.Error = mask.Cut(s.mask.Text(st.Error), mask.Longest)
 	st.Why = mask.Cut(s.mask.Text(st.Why), mask.Longest)
-	st.InFlight = len(s.places)
+	st.InFlight = s.calls.Taken()
 	st.Warnings = slices.Clone(now.listing.Warnings)
 	if text := s.life.firstGarbage(); text != "" {
 		st.Warnings = append(st.Warnings, "wrote on stdout what is no MCP: "+s.mask.Text(text))

@@ -34,7 +34,7 @@ type Options struct {
 	ConnectTimeout  time.Duration       // from start to handshake where a Spec has no StartTimeout; 0 means 60 s
 	DiscoverTimeout time.Duration       // for an answer to server/discover, on stdio from the first output on; 0 means 10 s
 	ListTimeout     time.Duration       // of one listing, all pages; 0 means 1 min
-	Starts          int                 // servers started at the same moment; 0 means one a core
+	Starts          int                 // programs started at the same moment; 0 means one a core
 
 	// Stored tells what is known of a server's tools from before: how many
 	// there are, and when they were listed, zero if never. It decides when a
@@ -85,7 +85,8 @@ func orDuration(d, or time.Duration) time.Duration {
 // at any time. Its methods are safe for concurrent use.
 type Set struct {
 	o      Options
-	starts gate // shared by all servers
+	starts gate // shared by all programs
+	dials  gate // shared by all servers over HTTP
 
 	mu      sync.Mutex // guards the fields below
 	servers []*server  // in the order of the specs
@@ -100,7 +101,7 @@ type Set struct {
 // life.
 func NewSet(specs []Spec, o Options) (*Set, error) {
 	o = o.withDefaults()
-	s := &Set{o: o, starts: newGate(o.Starts), byName: map[string]*server{}}
+	s := &Set{o: o, starts: newGate(o.Starts), dials: newGate(maxDials), byName: map[string]*server{}}
 	_, err := s.Apply(specs)
 	return s, err
 }
@@ -125,6 +126,14 @@ func (s *Set) Run(ctx context.Context) error {
 	s.mu.Unlock()
 	s.running.Wait()
 	return nil
+}
+
+// gateOf is where a server waits for its turn to be connected.
+func (s *Set) gateOf(sp Spec) gate {
+	if sp.Command == "" {
+		return s.dials
+	}
+	return s.starts
 }
 
 // named is the server of this name, nil if there is none.

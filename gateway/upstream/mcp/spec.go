@@ -34,7 +34,7 @@ type Spec struct {
 	Headers      map[string]string // sent with every HTTP request
 	StartTimeout time.Duration     // from start to handshake, downloads included; 0 means 60 s
 	Timeout      time.Duration     // of one call; 0 means the gateway's default
-	Refresh      time.Duration     // between two listings; 0 means 15 min
+	Refresh      time.Duration     // between two listings; 0 means 15 min, of a program that runs only when it is needed 24 h
 	Concurrency  int               // calls under way at once; 0 means 16
 	Queue        int               // calls that may wait for a place; 0 means 64
 	Eager        bool              // started with the Set and kept running; else when it is needed
@@ -44,6 +44,18 @@ type Spec struct {
 	// Spec is not looked at then.
 	Disabled string
 }
+
+// ListedFor is how old a listing of the server may become.
+func (sp Spec) ListedFor() time.Duration {
+	if sp.stops() {
+		return orDuration(sp.Refresh, stoppedRefresh)
+	}
+	return orDuration(sp.Refresh, defaultRefresh)
+}
+
+// stops reports a server that is stopped while nobody calls it: a connection
+// over HTTP costs next to nothing.
+func (sp Spec) stops() bool { return !sp.Eager && sp.Command != "" }
 
 // command is what is started for the server.
 func (sp Spec) command() stdio.Command {

@@ -79,8 +79,10 @@ func TestListenIsOpenedAgain(t *testing.T) {
 	}
 	srv.CloseClientConnections()
 	srv.Close()
-	next(t, waitFor(t, func() bool { return s.Status()[0].State == upstream.Backoff }), "back-off after the server left")
-	wantError(t, fmt.Errorf("%s", s.Status()[0].Error), "connection refused")
+	next(t, waitFor(t, func() bool { // a first attempt may still be let in, and dropped
+		st := s.Status()[0]
+		return st.State == upstream.Backoff && strings.Contains(st.Error, "connection refused")
+	}), "back-off after the server left")
 }
 
 // waitFor gives a value once ok holds.

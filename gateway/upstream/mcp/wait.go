@@ -20,6 +20,7 @@ func (s *server) refresh(ctx context.Context) (upstream.Listing, error) {
 		case now.stopped:
 			return upstream.Listing{}, upstream.ErrStopped
 		case now.status.State == upstream.Connecting:
+			s.nudge()
 			return s.nextList(ctx, now.attempts-1, now.listings)
 		case now.status.State != upstream.Ready:
 			s.nudge()
@@ -83,7 +84,7 @@ func (s *server) connected(ctx context.Context) (*conn, error) {
 		case now.conn != nil && now.conn.use():
 			return now.conn, nil
 		case now.failed() && !soon(ctx, now.status.NextTry):
-			if !s.stops() || time.Since(now.status.Since) < retryCalled {
+			if !s.spec.stops() || time.Since(now.status.Since) < retryCalled {
 				next := time.Until(now.status.NextTry).Round(100 * time.Millisecond)
 				return nil, fmt.Errorf("%w; the next attempt is in %v", now.refusal(), next)
 			}

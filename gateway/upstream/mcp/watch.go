@@ -2,7 +2,10 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
 )
 
 // watch lists the tools again whenever it is time to, until the connection is
@@ -20,6 +23,9 @@ func (s *server) watch(ctx context.Context, c *conn, fresh time.Duration) error 
 		if err != nil && c.ctx.Err() == nil && ctx.Err() == nil {
 			s.log.Warn("tools not listed", "error", err)
 			s.life.change(func(m *moment) { m.status.Error = err.Error() })
+		}
+		if err == nil || errors.Is(err, upstream.ErrUnauthorized) {
+			s.life.judge(err, true)
 		}
 		next.Reset(s.next(fresh, err))
 		return err

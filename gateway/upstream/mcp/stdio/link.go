@@ -202,17 +202,19 @@ func (l *Link) readLoop() {
 	useless := wire.NewAllowance()
 	for {
 		line, id, err := r.Next()
-		end := err
+		end, over := err, false
 		switch {
 		case wire.IsRefused(err):
 			l.refused(id, err)
 			end = nil
 		case err == nil:
-			if n := l.accept(line, large); n >= 0 && !useless.Take(n, time.Now()) {
-				end = wire.ErrBabble
-			}
+			n := l.accept(line, large)
+			over = n >= 0 && !useless.Take(n, time.Now())
 		}
 		large.End()
+		if over && r.More() { // else it may be an answer that the server's end has cut off
+			end = wire.ErrBabble
+		}
 		if end == nil {
 			continue
 		}

@@ -26,13 +26,13 @@ var ErrEndless = errors.New("line without end")
 type LineReader struct {
 	*bufio.Reader
 	limit int
-	admit func(head []byte) error // whether a line over smallMessage may be kept
+	in    *Intake // makes room for lines over smallMessage
 }
 
 // NewLineReader returns a reader of messages through a buffer of size bytes; in
 // has room for the large ones.
 func NewLineReader(r io.Reader, size int, in *Intake) *LineReader {
-	return &LineReader{bufio.NewReaderSize(r, size), MaxMessage, in.Admit}
+	return &LineReader{bufio.NewReaderSize(arriving{r, in}, size), MaxMessage, in}
 }
 
 // Next returns the next line without its end. One over the limit, which gives
@@ -72,13 +72,21 @@ func (r *LineReader) Next() (line []byte, id jsonrpc.ID, err error) {
 	}
 }
 
+// More waits for what follows, and says whether anything does.
+func (r *LineReader) More() bool {
+	_, err := r.Peek(1)
+	return err == nil
+}
+
 // Refuses says, and leaves in why, that line must not grow by more bytes.
 func (r *LineReader) Refuses(line []byte, more int, why *error) bool {
 	switch {
 	case len(line)+more > r.limit:
 		*why = upstream.ErrTooLarge
-	case len(line) <= smallMessage && len(line)+more > smallMessage:
-		*why = r.admit(line)
+	case len(line) > smallMessage:
+		*why = r.in.wanted()
+	case len(line)+more > smallMessage:
+		*why = r.in.admit(line)
 	}
 	return *why != nil
 }

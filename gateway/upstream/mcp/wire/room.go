@@ -21,13 +21,17 @@ const (
 	// part of an answer, and encoded. Two of the largest have to fit, so that
 	// one server alone cannot keep another out.
 	RoomBytes = 2 * MaxMessage
-	// arrivalTime bounds the wait for the end of a message that has room, and
-	// that for room where nothing is known of who waits for the message.
+	// arrivalTime bounds the wait for the next byte of a message that has room,
+	// and where nothing is known of who waits for the message, that for room
+	// and for its end.
 	arrivalTime = time.Minute
 )
 
-// ErrStalled reports a message that does not end.
-var ErrStalled = fmt.Errorf("the server has stopped in the middle of a message: no end within %v", arrivalTime)
+// ErrStalled reports a message that does not go on.
+var ErrStalled = fmt.Errorf("the server has stopped in the middle of a message: nothing came for %v", arrivalTime)
+
+// errUnwanted reports a message that is not worth its room.
+var errUnwanted = errors.New("nobody waits for it any more")
 
 // A Room bounds the bytes of large messages in memory.
 type Room struct{ *semaphore.Weighted }
@@ -78,6 +82,8 @@ type Intake struct {
 	ctx   context.Context // of the stream
 	drop  func()          // ends a stream that has stopped inside a message
 	share *Share
+	sink  *Sink // of the request that the message answers; nil if it is not known
+	since time.Time
 	late  *time.Timer
 }
 
@@ -87,9 +93,9 @@ func NewIntake(t *Tap, ctx context.Context, drop func()) *Intake {
 	return &Intake{tap: t, ctx: ctx, drop: drop}
 }
 
-// Admit waits until there is room for the message that begins with head, for
+// admit waits until there is room for the message that begins with head, for
 // as long as somebody waits for it.
-func (in *Intake) Admit(head []byte) error {
+func (in *Intake) admit(head []byte) error {
 	if in.share != nil {
 		return nil
 	}
@@ -109,8 +115,38 @@ func (in *Intake) Admit(head []byte) error {
 	if s != nil {
 		s.Held.Store(false)
 	}
-	in.share, in.late = share, time.AfterFunc(arrivalTime, in.drop)
+	in.share, in.sink, in.since = share, s, time.Now()
+	in.late = time.AfterFunc(arrivalTime, in.drop)
 	return nil
+}
+
+// wanted gives back the room of a message for which nobody waits any more.
+func (in *Intake) wanted() error {
+	switch {
+	case in.share == nil:
+		return nil
+	case in.sink != nil && in.sink.ctx.Err() == nil:
+		return nil
+	case in.sink == nil && time.Since(in.since) < arrivalTime:
+		return nil
+	}
+	in.End()
+	return errUnwanted
+}
+
+// An arriving reader has the message wait on while bytes come.
+type arriving struct {
+	io.Reader
+	in *Intake
+}
+
+// Read implements io.Reader.
+func (a arriving) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if n > 0 && a.in.share != nil {
+		a.in.late.Reset(arrivalTime)
+	}
+	return n, err
 }
 
 // Pass hands the room of a message of size bytes on to the request that the
@@ -137,7 +173,7 @@ func (in *Intake) End() {
 
 // IsRefused reports an error of a line that was discarded to its end.
 func IsRefused(err error) bool {
-	return errors.Is(err, upstream.ErrTooLarge) || errors.Is(err, upstream.ErrNoRoom)
+	return errors.Is(err, upstream.ErrTooLarge) || errors.Is(err, upstream.ErrNoRoom) || errors.Is(err, errUnwanted)
 }
 
 // ReadAll reads a body that is one message.
@@ -146,10 +182,10 @@ func (in *Intake) ReadAll(body io.Reader) ([]byte, error) {
 	if err != nil || len(data) <= smallMessage {
 		return data, err
 	}
-	if err := in.Admit(data); err != nil {
+	if err := in.admit(data); err != nil {
 		return nil, err
 	}
-	rest, err := io.ReadAll(io.LimitReader(body, MaxMessage-smallMessage))
+	rest, err := io.ReadAll(io.LimitReader(arriving{body, in}, MaxMessage-smallMessage))
 	if err == nil && len(data)+len(rest) > MaxMessage {
 		return nil, upstream.ErrTooLarge
 	}

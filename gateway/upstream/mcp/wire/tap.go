@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/tooldex/tooldex/gateway/rawjson"
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
 )
 
@@ -19,16 +22,26 @@ import (
 // that a babbling one does not pile up goroutines.
 const MaxAsked = 64
 
+// Reserved begins the _meta keys that belong to the protocol.
+const Reserved = "io.modelcontextprotocol/"
+
+// ErrNotNeeded ends a connection that has served.
+var ErrNotNeeded = errors.New("connection no longer needed")
+
 // A Sink takes what comes back for one request of ours from the wire, before
 // the SDK sees it.
 type Sink struct {
 	Token string // progress token; "" asks for none
 	List  bool   // the request is tools/list
 
+	// Params go to the server as they are, in place of what the SDK makes of
+	// them; it leaves out empty ones and reads into others.
+	Params []rawjson.Member
+
 	Sent     atomic.Bool // a byte of it may have reached the server
 	Refused  atomic.Bool // the server turned the whole session away: it has not run
 	Held     atomic.Bool // its answer waits for room
-	Progress chan Progress
+	Progress chan upstream.Progress
 	id       jsonrpc.ID      // guarded by the tap, as the next two
 	ctx      context.Context // of the request; nil until it is sent
 	share    *Share          // of the answer
@@ -36,13 +49,6 @@ type Sink struct {
 	mu     sync.Mutex // guards the fields below
 	result json.RawMessage
 	err    error // the server's *jsonrpc.Error, or what was wrong with its answer
-}
-
-// A Progress is what a server says of how far a call has come.
-type Progress struct {
-	Progress float64 `json:"progress"`
-	Total    float64 `json:"total"`
-	Message  string  `json:"message"`
 }
 
 type sinkKey struct{}
@@ -286,7 +292,7 @@ func (t *Tap) notification(m *jsonrpc.Request) jsonrpc.Message {
 func (t *Tap) report(params json.RawMessage) {
 	var p struct {
 		Token any `json:"progressToken"`
-		Progress
+		upstream.Progress
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
 		t.Log.Debug("progress that does not decode", "error", err)
@@ -299,6 +305,7 @@ func (t *Tap) report(params json.RawMessage) {
 	if s == nil || s.Progress == nil {
 		return
 	}
+	maps.DeleteFunc(p.Meta, func(key string, _ json.RawMessage) bool { return strings.HasPrefix(key, Reserved) })
 	select {
 	case s.Progress <- p.Progress:
 	default:

@@ -1,4 +1,4 @@
-package mcp
+package remote
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const listenMax = time.Minute
 // the SDK's feet and has the tools listed again, as a change may have been
 // missed.
 type listenStream struct {
-	link   *httpLink
+	link   *Link
 	x      *exchange
 	req    *http.Request // as it was sent
 	events *eventStream
@@ -28,15 +28,15 @@ type listenStream struct {
 	delay  time.Duration
 }
 
-func newListenStream(l *httpLink, x *exchange, req *http.Request, body io.ReadCloser) *listenStream {
-	s := &listenStream{link: l, x: x, req: req, delay: l.pause}
+func newListenStream(l *Link, x *exchange, req *http.Request, body io.ReadCloser) *listenStream {
+	s := &listenStream{link: l, x: x, req: req, delay: l.o.ListenPause}
 	s.take(body)
 	return s
 }
 
 func (s *listenStream) take(body io.ReadCloser) {
 	s.events = newEventStream(s.link.tap, s.x, body)
-	s.events.drop, s.events.doubt = true, s.link.doubt
+	s.events.drop, s.events.doubt = true, s.link.o.Doubt
 	s.opened = time.Now()
 }
 
@@ -52,11 +52,11 @@ func (s *listenStream) Read(p []byte) (int, error) {
 		}
 		if err := s.reopen(); err != nil {
 			if s.req.Context().Err() == nil {
-				s.link.doubt(fmt.Errorf("watch for changes: %w", err))
+				s.link.o.Doubt(fmt.Errorf("watch for changes: %w", err))
 			}
 			return 0, io.EOF
 		}
-		s.link.changed()
+		s.link.o.Changed()
 	}
 }
 
@@ -66,7 +66,7 @@ func (s *listenStream) Close() error { return s.events.Close() }
 func (s *listenStream) reopen() error {
 	s.events.body.Close()
 	if time.Since(s.opened) > listenMax {
-		s.delay = s.link.pause
+		s.delay = s.link.o.ListenPause
 	}
 	timer := time.NewTimer(s.delay)
 	defer timer.Stop()

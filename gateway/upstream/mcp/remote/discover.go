@@ -1,4 +1,4 @@
-package mcp
+package remote
 
 import (
 	"fmt"
@@ -11,25 +11,32 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 )
 
-// certain implements link.
-func (l *httpLink) Certain() bool { return !l.unclear.Load() }
+// Certain reports that the server does not know server/discover, as far as can
+// be told.
+func (l *Link) Certain() bool { return !l.unclear.Load() }
 
 // giveUp ends the attempt to connect for a reason that initialize would meet
 // again, or hide.
-func (l *httpLink) giveUp(err error) {
+func (l *Link) giveUp(err error) {
 	l.ended(err)
 	l.final.Store(true)
 }
 
-// classify says what an unsuccessful connection is worth trying next.
-func (l *httpLink) classify(err error) error {
+// A WrongTransportError says that a URL does not serve streamable HTTP.
+type WrongTransportError struct{ error }
+
+// Unwrap returns the server's own answer.
+func (e *WrongTransportError) Unwrap() error { return e.error }
+
+// Classify says what an unsuccessful connection is worth trying next.
+func (l *Link) Classify(err error) error {
 	switch status := l.initStatus.Load(); {
 	case l.final.Load():
 		return err
 	case !l.refused.Load() && wire.RefusesHandshake(err):
 		return &wire.OtherEraError{Err: err, Version: wire.Stateless}
 	case status == http.StatusBadRequest, status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return &wrongTransportError{err}
+		return &WrongTransportError{err}
 	case status == 0 && !l.undialled.Load():
 		return &wire.OtherEraError{Err: err, Version: wire.Handshake}
 	}
@@ -38,11 +45,11 @@ func (l *httpLink) classify(err error) error {
 
 // limit starts the clock for requests whose answer the SDK would wait for
 // without end.
-func (l *httpLink) limit(x *exchange) {
+func (l *Link) limit(x *exchange) {
 	var d time.Duration
 	switch {
 	case x.method == "server/discover":
-		if d = l.patience; d <= 0 {
+		if d = l.o.Patience; d <= 0 {
 			return
 		}
 	case x.method == "subscriptions/listen", x.req.Method == http.MethodGet:
@@ -56,7 +63,7 @@ func (l *httpLink) limit(x *exchange) {
 }
 
 // discovered takes note of the answer to server/discover, nil for none.
-func (l *httpLink) discovered(x *exchange, r *jsonrpc.Response) {
+func (l *Link) discovered(x *exchange, r *jsonrpc.Response) {
 	if x.timer != nil {
 		x.timer.Stop()
 	}
@@ -72,7 +79,7 @@ func (l *httpLink) discovered(x *exchange, r *jsonrpc.Response) {
 
 // judge takes note of the whole answer to server/discover. A server that is
 // overloaded or failing has not said what it knows.
-func (l *httpLink) judge(x *exchange, status int, r *jsonrpc.Response) {
+func (l *Link) judge(x *exchange, status int, r *jsonrpc.Response) {
 	switch {
 	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
 		r = nil
@@ -85,7 +92,7 @@ func (l *httpLink) judge(x *exchange, status int, r *jsonrpc.Response) {
 // astray returns an error for a request to another place than the Spec names.
 // Redirects and the endpoints of legacy SSE may send us there, where the
 // arguments and the session would be given to whoever listens.
-func (l *httpLink) astray(u *url.URL) error {
+func (l *Link) astray(u *url.URL) error {
 	if u.Scheme == l.origin.Scheme && u.Hostname() == l.origin.Hostname() && port(u) == port(l.origin) {
 		return nil
 	}

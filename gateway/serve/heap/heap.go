@@ -1,4 +1,6 @@
-package serve
+// Package heap fits the garbage collector to a process that answers many short
+// calls over a heap that hardly changes.
+package heap
 
 import (
 	"os"
@@ -25,13 +27,13 @@ const (
 	calmAfter = time.Second
 )
 
-// TuneGC sets the collector for many short calls over a heap that hardly
+// Tune sets the collector for many short calls over a heap that hardly
 // changes: GOGC 400 within a memory limit of 1.25 × the live heap + 16 MB,
 // and 2 MB more for each of up to 32 calls under way: within the limit at
 // rest, 32 clients would have it collect without a pause. It collects once to
 // measure; call it after loading and when the catalog has changed much. It
 // does nothing when GOGC or GOMEMLIMIT is set.
-func TuneGC() {
+func Tune() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
@@ -53,7 +55,7 @@ var memory memoryLimit
 // world, so it moves in steps: up at once, down after calmAfter.
 type memoryLimit struct {
 	mu     sync.Mutex // guards the fields below
-	atRest int64      // 0 while TuneGC has set none
+	atRest int64      // 0 while Tune has set none
 	calls  int        // under way
 	peak   int        // most calls since the limit was looked at
 	room   int        // calls that the limit has room for
@@ -123,3 +125,9 @@ func roomFor(n int) int {
 	}
 	return room
 }
+
+// Enter makes room for the garbage of one call, until Leave.
+func Enter() { memory.enter() }
+
+// Leave says that a call has ended.
+func Leave() { memory.leave() }

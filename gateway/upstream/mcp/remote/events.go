@@ -1,4 +1,4 @@
-package mcp
+package remote
 
 import (
 	"bytes"
@@ -124,7 +124,7 @@ func (s *eventStream) next() {
 	if found && (kind == "" || kind == "message") {
 		data = s.message(data)
 	}
-	if s.cost >= 0 && s.babbles(s.cost) {
+	if s.err == nil && s.cost >= 0 && s.babbles(s.cost) { // at the end it may be an answer that was cut off
 		return
 	}
 	// The SDK takes any event of legacy SSE for a message.
@@ -229,7 +229,7 @@ func (s *eventStream) finish() {
 	}
 	s.over = true
 	s.x.detach()
-	time.AfterFunc(drainTime, func() { s.x.cancel(errNotNeeded) })
+	time.AfterFunc(drainTime, func() { s.x.cancel(wire.ErrNotNeeded) })
 }
 
 // refused fails the request that a discarded event answers, and ends a stream

@@ -1,4 +1,4 @@
-package mcp
+package remote
 
 import (
 	"bytes"
@@ -35,22 +35,17 @@ const maxIdleConns = 32
 
 var errSilent = errors.New("no answer in time")
 
-// An httpLink is the way to a server over HTTP, streamable or legacy SSE. It
-// is the RoundTripper under the SDK's transports: it adds the configured
-// headers, bounds and taps bodies, and turns answers that would end the SDK's
-// session into errors of the one request.
-type httpLink struct {
-	tap      *wire.Tap
-	spec     Spec
-	legacy   bool // HTTP+SSE: answers come on the stream of the one GET
-	origin   *url.URL
-	base     *http.Transport
-	changed  func()      // the list of tools may have changed
-	doubt    func(error) // the session should be opened again
-	patience time.Duration
-	pause    time.Duration   // before a listen stream is opened again
-	ctx      context.Context // of every request
-	cancel   context.CancelFunc
+// A Link is the way to a server over HTTP, streamable or legacy SSE. It is the
+// RoundTripper under the SDK's transports: it adds the configured headers,
+// bounds and taps bodies, and turns answers that would end the SDK's session
+// into errors of the one request.
+type Link struct {
+	o      Options
+	tap    *wire.Tap
+	origin *url.URL
+	base   *http.Transport
+	ctx    context.Context // of every request
+	cancel context.CancelFunc
 
 	initStatus atomic.Int32 // HTTP status of the answer to initialize
 	undialled  atomic.Bool  // the last request did not reach the server
@@ -62,9 +57,21 @@ type httpLink struct {
 	cause error
 }
 
-func newHTTPLink(t *wire.Tap, d dialer, changed func(), doubt func(error)) *httpLink {
-	l := &httpLink{tap: t, spec: d.spec, changed: changed, doubt: doubt, patience: d.discoverTimeout, pause: d.listenPause}
-	l.origin, _ = url.Parse(d.spec.URL) // checked by NewSet
+// Options say which server a link leads to.
+type Options struct {
+	URL         string            // that parses
+	Headers     map[string]string // of every request
+	SSE         bool              // legacy HTTP+SSE: answers come on the stream of the one GET
+	Patience    time.Duration     // with the answer to server/discover; 0 waits for it alone
+	ListenPause time.Duration     // before a stream of changes is opened again
+	Changed     func()            // called when the list of tools may have changed
+	Doubt       func(error)       // called when the session should be opened again
+}
+
+// NewLink returns a link whose messages t sees.
+func NewLink(t *wire.Tap, o Options) *Link {
+	l := &Link{o: o, tap: t}
+	l.origin, _ = url.Parse(o.URL)
 	l.base = http.DefaultTransport.(*http.Transport).Clone()
 	// The default of 2 would have most of many calls at once dial anew.
 	l.base.MaxIdleConnsPerHost = maxIdleConns
@@ -72,28 +79,29 @@ func newHTTPLink(t *wire.Tap, d dialer, changed func(), doubt func(error)) *http
 	return l
 }
 
-// transport returns the SDK's transport of this kind over the link.
-func (l *httpLink) transport(kind string) mcp.Transport {
+// Transport returns the SDK's transport over the link.
+func (l *Link) Transport() mcp.Transport {
 	client := &http.Client{Transport: l}
-	if kind == "sse" {
-		l.legacy = true
-		return &mcp.SSEClientTransport{Endpoint: l.spec.URL, HTTPClient: client, MaxEventSize: -1}
+	if l.o.SSE {
+		return &mcp.SSEClientTransport{Endpoint: l.o.URL, HTTPClient: client, MaxEventSize: -1}
 	}
-	return &mcp.StreamableClientTransport{Endpoint: l.spec.URL, HTTPClient: client, MaxEventSize: -1}
+	return &mcp.StreamableClientTransport{Endpoint: l.o.URL, HTTPClient: client, MaxEventSize: -1}
 }
 
-func (l *httpLink) Stop() {
+// Stop ends the link at once.
+func (l *Link) Stop() {
 	l.cancel()
 	l.base.CloseIdleConnections()
 }
 
-func (l *httpLink) Err() error {
+// Err says why the link ended, nil while unknown.
+func (l *Link) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause
 }
 
-func (l *httpLink) ended(err error) {
+func (l *Link) ended(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause == nil {
@@ -120,7 +128,7 @@ func (x *exchange) opens() bool { return x.method == "server/discover" || x.meth
 func (x *exchange) silent() bool { return context.Cause(x.ctx) == errSilent }
 
 // RoundTrip implements http.RoundTripper.
-func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
+func (l *Link) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, out, err := l.prepare(req)
 	if err != nil {
 		return nil, err
@@ -131,7 +139,7 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		case x.sink != nil:
 			x.sink.Refused.Store(true)
 			x.sink.Fail(err)
-		case x.opens(), l.legacy && req.Method == http.MethodGet:
+		case x.opens(), l.o.SSE && req.Method == http.MethodGet:
 			l.giveUp(err)
 		}
 		return nil, err
@@ -161,7 +169,7 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // prepare makes the request that is sent from the SDK's.
-func (l *httpLink) prepare(req *http.Request) (*exchange, *http.Request, error) {
+func (l *Link) prepare(req *http.Request) (*exchange, *http.Request, error) {
 	x := &exchange{req: req}
 	if req.Method == http.MethodPost && req.GetBody != nil {
 		m, err := head(req)
@@ -184,10 +192,10 @@ func (l *httpLink) prepare(req *http.Request) (*exchange, *http.Request, error) 
 	}
 	out := req.Clone(ctx)
 	out.Header.Del("Referer") // of a redirect: it holds the query
-	for name, value := range l.spec.Headers {
+	for name, value := range l.o.Headers {
 		out.Header.Set(name, value)
 	}
-	if host := l.spec.Headers["Host"]; host != "" {
+	if host := l.o.Headers["Host"]; host != "" {
 		out.Host = host
 	}
 	return x, out, nil
@@ -235,7 +243,7 @@ func (x *exchange) carries(m jsonrpc.Message) {
 func (x *exchange) tie(ctx, link context.Context) context.Context {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unhook := context.AfterFunc(ctx, func() { cancel(ctx.Err()) })
-	unlink := context.AfterFunc(link, func() { cancel(errNotNeeded) })
+	unlink := context.AfterFunc(link, func() { cancel(wire.ErrNotNeeded) })
 	x.detach = func() { unhook() }
 	x.cancel = func(err error) {
 		unhook()
@@ -246,7 +254,7 @@ func (x *exchange) tie(ctx, link context.Context) context.Context {
 }
 
 // failed answers for a request that got no answer.
-func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
+func (l *Link) failed(x *exchange, err error) (*http.Response, error) {
 	if cause := context.Cause(x.ctx); cause == errSilent || cause == wire.ErrStalled {
 		err = cause
 	}
@@ -256,7 +264,7 @@ func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
 		return l.respond(x, wire.NotSupported(x.call.ID))
 	case x.method == "subscriptions/listen" && err == errSilent:
 		return l.respond(x, wire.ErrorResponse(x.call.ID, err.Error()))
-	case x.req.Method == http.MethodGet && err == errSilent && !l.legacy:
+	case x.req.Method == http.MethodGet && err == errSilent && !l.o.SSE:
 		return plain(x.req, http.StatusMethodNotAllowed), nil
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -264,7 +272,7 @@ func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
 	}
 	if x.sink != nil && l.ctx.Err() == nil && x.req.Context().Err() == nil {
 		x.sink.Fail(fmt.Errorf("%w: %w", upstream.ErrGone, err))
-		l.doubt(err)
+		l.o.Doubt(err)
 	}
 	if x.method == "initialize" {
 		l.ended(err)
@@ -274,7 +282,7 @@ func (l *httpLink) failed(x *exchange, err error) (*http.Response, error) {
 }
 
 // respond makes an HTTP answer that carries m.
-func (l *httpLink) respond(x *exchange, m jsonrpc.Message) (*http.Response, error) {
+func (l *Link) respond(x *exchange, m jsonrpc.Message) (*http.Response, error) {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return nil, fmt.Errorf("encode message: %w", err)
@@ -295,7 +303,7 @@ func plain(req *http.Request, status int) *http.Response {
 }
 
 // receive taps the answer to a request.
-func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) (*http.Response, error) {
+func (l *Link) receive(x *exchange, out *http.Request, resp *http.Response) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	good := resp.StatusCode >= 200 && resp.StatusCode < 300
 	switch {
@@ -304,7 +312,7 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 		return resp, nil
 	case good && kind == "text/event-stream":
 		events := newEventStream(l.tap, x, resp.Body)
-		events.bare, events.doubt = l.legacy, l.doubt
+		events.bare, events.doubt = l.o.SSE, l.o.Doubt
 		if x.method == "server/discover" {
 			events.discovered = l.discovered
 		}
@@ -320,7 +328,7 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 	case isRedirect(resp):
 		resp.Body = &boundedBody{Reader: io.LimitReader(resp.Body, wire.MaxMessage), body: resp.Body, x: x}
 		return resp, nil
-	case l.legacy:
+	case l.o.SSE:
 		if !good && x.sink != nil {
 			x.notRun(resp.StatusCode)
 			err := fmt.Errorf("HTTP %s", resp.Status)
@@ -355,7 +363,7 @@ func (l *httpLink) receive(x *exchange, out *http.Request, resp *http.Response) 
 
 // answer passes on the body of an answer to a call, or an error in its place
 // that fails the call alone.
-func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err error) (*http.Response, error) {
+func (l *Link) answer(x *exchange, resp *http.Response, data []byte, err error) (*http.Response, error) {
 	var m jsonrpc.Message
 	if err == nil {
 		m, err = l.tap.Read(data)
@@ -396,7 +404,7 @@ func (l *httpLink) answer(x *exchange, resp *http.Response, data []byte, err err
 	}
 	if l.sessionGone(x, resp) {
 		err = fmt.Errorf("%w: the server no longer knows the session: %w", upstream.ErrGone, err)
-		l.doubt(err)
+		l.o.Doubt(err)
 	}
 	if x.sink != nil {
 		x.sink.Fail(err)
@@ -413,9 +421,9 @@ func (x *exchange) notRun(status int) {
 
 // unauthorized is the error of an answer that asks for other credentials than
 // those configured, or for some.
-func (l *httpLink) unauthorized(answer string) error {
+func (l *Link) unauthorized(answer string) error {
 	advice := "it wants a login: give its token under headers"
-	if len(l.spec.Headers) > 0 || l.origin.User != nil || l.origin.RawQuery != "" {
+	if len(l.o.Headers) > 0 || l.origin.User != nil || l.origin.RawQuery != "" {
 		advice = "check its token"
 	}
 	return fmt.Errorf("%w: HTTP %s: %s", upstream.ErrUnauthorized, answer, advice)
@@ -431,7 +439,7 @@ func isRedirect(resp *http.Response) bool {
 }
 
 // pass encodes m as the body of the server's own answer, to keep its headers.
-func (l *httpLink) pass(x *exchange, resp *http.Response, m jsonrpc.Message) (*http.Response, error) {
+func (l *Link) pass(x *exchange, resp *http.Response, m jsonrpc.Message) (*http.Response, error) {
 	made, err := l.respond(x, m)
 	if err != nil {
 		return nil, err
@@ -445,7 +453,7 @@ func (l *httpLink) pass(x *exchange, resp *http.Response, m jsonrpc.Message) (*h
 // sessionGone reports a server that turns away the session of a request, as
 // after a restart: it answers 404, or 400 as many do, and not with the
 // request's id. The call has then not been looked at.
-func (l *httpLink) sessionGone(x *exchange, resp *http.Response) bool {
+func (l *Link) sessionGone(x *exchange, resp *http.Response) bool {
 	if x.req.Header.Get("Mcp-Session-Id") == "" || x.sink == nil ||
 		resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest {
 		return false

@@ -1,4 +1,4 @@
-package serve
+package heap
 
 import (
 	"math"
@@ -21,7 +21,7 @@ func keepGC(t *testing.T) {
 	})
 }
 
-func TestTuneGC(t *testing.T) {
+func TestTune(t *testing.T) {
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
 		if os.Getenv(name) != "" {
 			t.Skipf("%s is set", name)
@@ -29,12 +29,12 @@ func TestTuneGC(t *testing.T) {
 	}
 	keepGC(t)
 	t.Setenv("GOGC", "50")
-	TuneGC()
+	Tune()
 	if got := debug.SetGCPercent(100); got != 100 {
 		t.Errorf("GOGC is set and yet the percentage became %d", got)
 	}
 	t.Setenv("GOGC", "")
-	TuneGC()
+	Tune()
 	if got := debug.SetGCPercent(100); got != gcPercent {
 		t.Errorf("the percentage is %d, want %d", got, gcPercent)
 	}
