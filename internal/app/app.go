@@ -17,16 +17,15 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/audit"
 	"github.com/tooldex/tooldex/gateway/learn"
-	"github.com/tooldex/tooldex/gateway/serve"
+	"github.com/tooldex/tooldex/gateway/limit"
+	"github.com/tooldex/tooldex/gateway/serve/heap"
 	"github.com/tooldex/tooldex/gateway/upstream"
-	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/attach"
 	"github.com/tooldex/tooldex/internal/config"
@@ -51,12 +50,13 @@ const relistTimeout = 2 * time.Minute
 
 // Options say what of an engine is needed. The zero value searches.
 type Options struct {
-	Version string       // of this program
-	Logger  *slog.Logger // nil discards
-	Online  bool         // with the servers; they run during Run
-	Writing bool         // the catalog takes changes, without any server
-	Serving bool         // for long: the index logs, lost tools are listed again, the collector is tuned
-	Servers []string     // only these servers; nil means all
+	Version  string       // of this program
+	Logger   *slog.Logger // nil discards
+	Online   bool         // with the servers; they run during Run
+	Writing  bool         // the catalog takes changes, without any server
+	Managing bool         // its endpoints are changed, which is audited
+	Serving  bool         // for long: the index logs, lost tools are listed again, the collector is tuned
+	Servers  []string     // only these servers; nil means all
 
 	// Calls runs the tools, in place of servers of its own; nil runs none.
 	Calls gateway.Caller
@@ -77,8 +77,7 @@ type Engine struct {
 	Config  *config.Config
 	Index   *index.Index
 	Gateway *gateway.Gateway
-	Server  *serve.Server // of the default endpoint, to call in process or to serve with all others
-	Servers *mcp.Set      // nil unless Options.Online
+	Servers *Upstreams // nil unless Options.Online
 
 	log           *slog.Logger
 	version       string
@@ -86,8 +85,13 @@ type Engine struct {
 	claimed       *attach.Listener // until it is shared
 	sharing       *sharing
 	endpoints     *endpoints
+	made          *made // nil without a state folder
+	Access        *Access
 	learner       *learn.Learner // nil unless it learns from use
-	listings      *listings      // of the servers, while they run
+	auto          *auto          // nil unless a model writes phrases of what is listed
+	audit         *audit.Log     // nil unless it is kept
+	limits        *limit.Limiter
+	listings      *listings // of the servers, while they run
 	onCall        func(what string, isError bool, took time.Duration)
 	closeEmbedder func() error
 
@@ -101,7 +105,7 @@ func Open(cfg *config.Config, o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{Config: cfg, log: o.Logger, version: o.Version, live: newLive(cfg, o.Load), claimed: o.Claimed}
+	e := &Engine{Config: cfg, log: o.Logger, version: o.Version, live: newLive(cfg, o.Load), claimed: o.Claimed, limits: limit.New(cfg.Limits)}
 	e.sharing = &sharing{e: e, moved: make(chan struct{}, 1)}
 	e.closing, e.stop = context.WithCancel(context.Background())
 	if err := e.open(o); err != nil {
@@ -130,7 +134,7 @@ func (e *Engine) open(o Options) error {
 	calls := o.Calls // stays nil offline: a nil *Set in it would not be
 	if o.Online {
 		e.listings = newListings(o.Serving)
-		if e.Servers, err = e.newSet(o); err != nil {
+		if e.Servers, err = e.newUpstreams(o); err != nil {
 			return err
 		}
 		calls = e.Servers
@@ -142,7 +146,7 @@ func (e *Engine) open(o Options) error {
 	options := index.Options{
 		Embedder: emb, Fallback: fallback, Sources: sources(e.Config), Params: params, Pack: packs,
 		HNSWThreshold: hnswThreshold(e.Config.Index.HNSWThreshold), Offline: !o.Online && !o.Writing,
-		WordsOnly: WordsOnly(e.Config),
+		WordsOnly: WordsOnly(e.Config), Confirmers: confirmers(e.Config.Phrases),
 	}
 	if o.Serving { // a short command tells what is in the index's Status
 		options.Logger, options.Relist = e.log, e.relist
@@ -150,11 +154,23 @@ func (e *Engine) open(o Options) error {
 	if e.Index, err = index.Open(e.Config.State, options); err != nil {
 		return fmt.Errorf("open %w %s: %w", ErrState, e.Config.State, err)
 	}
-	if o.Serving && e.Config.Phrases.Learn == "on" {
+	if o.Serving && e.Config.Phrases.Learn != "off" {
 		e.learner = learn.New(e.Index.Phrases(), e.log)
 	}
+	if o.Online || o.Calls != nil || o.Managing {
+		if e.audit, err = openAudit(e.Config, e.log); err != nil {
+			return err
+		}
+	}
+	if o.Serving {
+		e.auto = openAuto(e)
+	}
 	e.onCall = o.OnCall
-	return e.openGateway(calls)
+	if err := e.openGateway(calls); err != nil {
+		return err
+	}
+	openStored(e)
+	return nil
 }
 
 // warn logs what of the configuration does not do what it seems to say.
@@ -171,22 +187,6 @@ func (e *Engine) warn() {
 	}
 }
 
-// newSet makes the set of the servers, those with a mistake in their entries
-// among them, so that their calls say why.
-func (e *Engine) newSet(o Options) (*mcp.Set, error) {
-	specs := specs(e.Config)
-	if o.Servers != nil {
-		specs = slices.DeleteFunc(specs, func(sp mcp.Spec) bool { return !slices.Contains(o.Servers, sp.Name) })
-	}
-	var memory mcp.Memory // none for a catalog in memory, which has no folder
-	if e.Config.State != "" {
-		memory = &eraFile{path: filepath.Join(e.Config.State, "eras.json"), log: e.log}
-	}
-	return mcp.NewSet(specs, mcp.Options{
-		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, Memory: memory, OnList: e.listed, Stored: e.stored,
-	})
-}
-
 // listed stores what a server listed.
 func (e *Engine) listed(ctx context.Context, server string, l upstream.Listing) {
 	diff, err := e.Gateway.Sync(ctx, server, l)
@@ -194,6 +194,9 @@ func (e *Engine) listed(ctx context.Context, server string, l upstream.Listing) 
 		e.log.Error("catalog not updated", "server", server, "error", err)
 	}
 	e.listings.add(server, diff, err)
+	if e.auto != nil && len(diff.Added)+len(diff.Changed) > 0 {
+		e.auto.wake()
+	}
 }
 
 // stored tells how many tools of a server are in the catalog, and when they
@@ -239,24 +242,41 @@ func (e *Engine) Serve(ctx context.Context, ln net.Listener, first func(context.
 				return errors.Join(err, ln.Close())
 			}
 		}
-		return e.Server.Serve(ctx, ln)
+		return e.endpoints.host.Serve(ctx, ln)
 	})
 }
 
-// ServeStdio runs the servers and answers one client over in and out, and
-// other processes that attach.
-func (e *Engine) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	return e.serve(ctx, "", func(ctx context.Context) error { return e.Server.ServeStdio(ctx, in, out) })
+// ServeStdio runs the servers and answers one client of an endpoint over in and
+// out, and other processes that attach. The client stays when the endpoint
+// changes.
+func (e *Engine) ServeStdio(ctx context.Context, endpoint string, in io.Reader, out io.Writer) error {
+	if _, err := e.Endpoint(endpoint); err != nil {
+		return err // before anything is started
+	}
+	return e.serve(ctx, "", func(ctx context.Context) error {
+		connect := func(ctx context.Context) (io.ReadWriteCloser, error) { return e.endpoints.session(ctx, endpoint) }
+		link, err := connect(ctx)
+		if err != nil {
+			return err
+		}
+		pipe := attach.Pipe{In: in, Out: out, Connect: connect, Logger: e.log}
+		return pipe.Run(ctx, link)
+	})
 }
 
 func (e *Engine) serve(ctx context.Context, listen string, f func(context.Context) error) error {
-	serve.TuneGC()
+	heap.Tune()
 	return e.Run(ctx, func(ctx context.Context) error {
 		following, stop := context.WithCancel(ctx)
 		var ended sync.WaitGroup
 		ended.Go(func() { e.follow(following) })
+		ended.Go(func() { followStored(following, e) })
+		ended.Go(func() { e.Access.run(following) })
 		if e.learner != nil {
 			ended.Go(func() { e.learner.Run(following) })
+		}
+		if e.auto != nil {
+			ended.Go(func() { e.auto.run(following) })
 		}
 		err := e.share(ctx, listen, f)
 		stop()
@@ -313,6 +333,9 @@ func (e *Engine) Close() error {
 		errs = append(errs, e.Index.Close())
 	}
 	e.relisting.Wait() // the index asks for no more of them
+	if e.audit != nil {
+		errs = append(errs, e.audit.Close())
+	}
 	if e.closeEmbedder != nil {
 		errs = append(errs, e.closeEmbedder())
 	}

@@ -23,6 +23,7 @@ type Lacking int
 const (
 	Missing  Lacking = iota // those that have none but the operator's and of use
 	Stale                   // those whose text has changed since a model wrote them
+	Either                  // one or the other
 	AnyTools                // all
 )
 
@@ -51,18 +52,20 @@ func ToEnrich(e *Engine, which Lacking, wanted []string) (tools []enrich.Tool, n
 	for _, t := range e.Index.Phrases().List() {
 		lacking[t.ID] = which.wants(t.Phrases)
 	}
-	all, err := e.Tools()
-	if err != nil {
-		return nil, nil, err
-	}
+	all, _ := e.Index.List(index.Listing{})
 	matched := map[string]bool{}
-	for _, t := range all {
+	for _, h := range all {
+		t := h.Tool
 		names = append(names, t.Name, t.QualifiedName())
-		if !wants(t, wanted, matched) || !lacking[t.ID()] {
+		if !wants(t, wanted, matched) || !lacking[h.ID] {
 			continue
 		}
-		tools = append(tools, enrich.Tool{ID: t.ID(), Server: t.Server, Name: t.Name, Title: t.Title,
-			Description: t.Description, Parameters: parameters(t.Raw)})
+		raw, err := e.Index.Raw(h.ID)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read catalog %s: tool %s: %w", e.Config.State, t.QualifiedName(), err)
+		}
+		tools = append(tools, enrich.Tool{ID: h.ID, Server: t.Server, Name: t.Name, Title: t.Title,
+			Description: t.Description, Parameters: parameters(raw)})
 	}
 	for _, w := range wanted {
 		if !matched[w] {
@@ -88,6 +91,8 @@ func (l Lacking) wants(phrases []phrase.Phrase) bool {
 	switch l {
 	case AnyTools:
 		return true
+	case Either:
+		return Missing.wants(phrases) || Stale.wants(phrases)
 	case Stale:
 		return of(func(p phrase.Phrase) bool { return p.Source == phrase.Model && p.Stale })
 	default:

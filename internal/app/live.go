@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -100,19 +99,32 @@ func (e *Engine) reload(ctx context.Context) {
 
 // adopt puts a configuration in force, as far as that goes without a restart.
 func (e *Engine) adopt(ctx context.Context, file *config.Config) error {
+	e.endpoints.mu.Lock()
+	defer e.endpoints.mu.Unlock()
 	before := e.live.config()
 	next, restart := inForce(before, file)
+	if listen := e.sharing.listen; listen != "" {
+		if err := next.CheckListen(listen); err != nil {
+			return err // what is open to others stays guarded
+		}
+	}
+	p, err := e.endpoints.plan(next)
+	if err != nil {
+		return err
+	}
 	operator := operators(next)
 	e.Gateway.SetServers(operator)
+	e.limits.Set(next.Limits)
 	if err := e.Index.SetSources(ctx, sources(next)); err != nil {
 		e.log.Warn("catalog of the new configuration not loaded", "error", err) // listings come anyway
 	}
-	changes, err := e.Servers.Apply(specs(next))
+	changes, err := e.Servers.apply(next)
 	if err != nil { // the file was checked: nothing is known that leads here
 		return err
 	}
-	e.relabel(ctx, before, operator)
-	e.endpoints.refresh(next)
+	relabel(ctx, e, before, operator)
+	e.Access.adopt(next)
+	e.endpoints.carryOut(p, !reflect.DeepEqual(operator, operators(before)))
 	e.live.mu.Lock()
 	e.live.now, e.live.state = next, Live{Loaded: time.Now(), Restart: restart}
 	e.live.mu.Unlock()
@@ -132,57 +144,44 @@ func (e *Engine) adopt(ctx context.Context, file *config.Config) error {
 
 // readLive are the fields of a configuration that a change of its file puts in
 // force, or that mean nothing for it.
-var readLive = []string{"Path", "Servers", "Disabled", "Unbuilt", "Foreign"}
+var readLive = []string{"Path", "Servers", "Toolboxes", "Disabled", "RESTNames", "Unbuilt", "Foreign", "Limits", "Meta", "Default", "Endpoints", "Templates", "Auth"}
 
-// sections are the others as the file calls them, where that is not the field.
-var sections = map[string]string{"Meta": "meta_config", "Default": "meta_server.default", "Endpoints": "virtual_servers"}
-
-// inForce is what of the file holds without a restart: its servers and scopes. The
-// sections that the file has otherwise than before are named.
+// inForce is what of the file holds without a restart. The settings that it
+// has otherwise than before, and that do not, are named.
 func inForce(before, file *config.Config) (next *config.Config, restart []string) {
-	c := *before
-	c.Path, c.Servers, c.Disabled, c.Unbuilt, c.Foreign = file.Path, file.Servers, file.Disabled, file.Unbuilt, file.Foreign
-	scopesOf(&c, file)
-	was, wish := reflect.ValueOf(c), reflect.ValueOf(*file)
-	for i := range was.NumField() { // all, so that no new setting is forgotten
-		name := was.Type().Field(i).Name
-		if !slices.Contains(readLive, name) && !reflect.DeepEqual(was.Field(i).Interface(), wish.Field(i).Interface()) {
-			restart = append(restart, cmp.Or(sections[name], strings.ToLower(name)))
+	c := *file
+	now, was := reflect.ValueOf(&c).Elem(), reflect.ValueOf(before).Elem()
+	for i := range now.NumField() { // all, so that no new setting is forgotten
+		field := now.Type().Field(i)
+		if !field.IsExported() || slices.Contains(readLive, field.Name) {
+			continue
 		}
+		if !reflect.DeepEqual(now.Field(i).Interface(), was.Field(i).Interface()) {
+			restart = append(restart, strings.ToLower(field.Name))
+		}
+		now.Field(i).Set(was.Field(i))
+	}
+	if semantic := before.Meta.EnableSemanticSearch; c.Meta.EnableSemanticSearch != semantic {
+		c.Meta.EnableSemanticSearch = semantic
+		restart = append(restart, "meta_config.enable_semantic_search")
 	}
 	return &c, restart
 }
 
-// scopesOf has the endpoints of c show what those of the file of the same
-// names do.
-func scopesOf(c, file *config.Config) {
-	c.Endpoints = slices.Clone(c.Endpoints)
-	for _, e := range append([]config.Endpoint{file.Default}, file.Endpoints...) {
-		if c.Default.Name == e.Name {
-			c.Default.Rules, c.Default.Warnings = e.Rules, e.Warnings
-		}
-		for i := range c.Endpoints {
-			if c.Endpoints[i].Name == e.Name {
-				c.Endpoints[i].Rules, c.Endpoints[i].Warnings = e.Rules, e.Warnings
-			}
-		}
-	}
-}
-
 // relabel puts what is said now of tools in place of what was said of them.
-func (e *Engine) relabel(ctx context.Context, before *config.Config, operator map[string]gateway.Server) {
+func relabel(ctx context.Context, e *Engine, before *config.Config, operator map[string]gateway.Server) {
 	was := operators(before)
 	for name, says := range operator {
 		if reflect.DeepEqual(was[name], says) {
 			continue
 		}
-		if err := e.relabelOne(ctx, name); err != nil {
+		if err := relabelOne(ctx, e, name); err != nil {
 			e.log.Warn("what is said of tools changes with their next listing", "server", name, "error", err)
 		}
 	}
 }
 
-func (e *Engine) relabelOne(ctx context.Context, name string) error {
+func relabelOne(ctx context.Context, e *Engine, name string) error {
 	objects, err := e.Index.Objects(ctx, name)
 	if err != nil || len(objects) == 0 {
 		return err

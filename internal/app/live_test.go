@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/attach"
 	"github.com/tooldex/tooldex/internal/config"
@@ -35,7 +36,9 @@ func serving(t *testing.T, lines string) running {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := running{path: filepath.Join(dir, "tooldex.yaml")}
 	r.write(t, lines)
-	load := func() (*config.Config, error) { return config.Load(config.Options{Path: r.path}) }
+	load := func() (*config.Config, error) {
+		return config.Load(config.Options{Path: r.path, Surfaces: serve.Surfaces()})
+	}
 	cfg, err := load()
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +69,8 @@ func serving(t *testing.T, lines string) running {
 func (r running) write(t *testing.T, lines string) {
 	t.Helper()
 	text := fmt.Sprintf("state: %q\n%s", filepath.Join(filepath.Dir(r.path), "state"), lines)
-	if err := os.WriteFile(r.path, []byte(text), 0o600); err != nil {
+	next := r.path + ".next" // half a file would be a configuration, too
+	if err := errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, r.path)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -142,7 +146,7 @@ func TestSharing(t *testing.T) {
 		t.Errorf("claimed by two: %v, %v", again, err)
 	}
 	e := opened(t, cfg, Options{Version: "v1", Calls: other})
-	called, err := e.Server.Call(t.Context(), "execute_tool",
+	called, err := e.endpoints.host.Get(config.DefaultEndpoint).Call(t.Context(), "execute_tool",
 		json.RawMessage(`{"tool_name":"one/convert_units","arguments":{"value":1,"from":"km","to":"m"}}`)).MarshalJSON()
 	if err != nil || !strings.Contains(string(called), "1000") {
 		t.Errorf("got %s, %v", called, err)
@@ -155,7 +159,7 @@ func TestSharing(t *testing.T) {
 		t.Errorf("counted %+v", r.Index.Metrics(id))
 	}
 
-	r.write(t, lines+"\n# the same\nmeta_config: {max_search_limit: 20}")
+	r.write(t, lines+"\n# the same\nexecution: {retry_attempts: 1}")
 	until(t, "a restart is asked for", func() bool { return len(r.live.status().Restart) > 0 })
 	if Running(t.Context(), cfg, "v1") == nil {
 		t.Error("what needs a restart is in force for others")
@@ -180,7 +184,7 @@ func TestSharing(t *testing.T) {
 // A session over the socket is one over stdio.
 func TestAttachedSession(t *testing.T) {
 	r := serving(t, fmt.Sprintf("mcpServers: {one: {url: %q}}", numbers(t)))
-	link, err := Attached(t.Context(), r.Config, "v1")
+	link, err := Attached(t.Context(), r.Config, "v1", config.DefaultEndpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +198,7 @@ func TestAttachedSession(t *testing.T) {
 	if err := json.NewDecoder(link).Decode(&answer); err != nil || answer.Result.ProtocolVersion != "2025-06-18" {
 		t.Errorf("got %+v, %v", answer, err)
 	}
-	if _, err := Attached(t.Context(), r.Config, "v2"); !errors.Is(err, attach.ErrNobody) {
+	if _, err := Attached(t.Context(), r.Config, "v2", config.DefaultEndpoint); !errors.Is(err, attach.ErrNobody) {
 		t.Errorf("another version: %v", err)
 	}
 }

@@ -27,6 +27,18 @@ func phrasePacks(c config.Phrases) (index.Packer, error) {
 	return packs, nil
 }
 
+// sharedBy is how many principals must have confirmed a phrase of use where
+// several share what is learned.
+const sharedBy = 3
+
+// confirmers is how many must have confirmed a phrase of use before it counts.
+func confirmers(c config.Phrases) int {
+	if c.Learn == "shared" {
+		return sharedBy
+	}
+	return 0
+}
+
 // Phrased says how many tools have phrases.
 type Phrased struct {
 	Tools    int                   `json:"tools"`     // that have any that count

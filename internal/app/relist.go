@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tooldex/tooldex/gateway/serve"
+	"github.com/tooldex/tooldex/gateway/serve/heap"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -42,7 +42,7 @@ func newListings(serving bool) *listings {
 func (l *listings) add(server string, d index.Diff, err error) {
 	if l.serving {
 		if err == nil && len(d.Added)+len(d.Changed)+len(d.Removed) > 0 {
-			serve.TuneGC() // a changed catalog moves the limit
+			heap.Tune() // a changed catalog moves the limit
 		}
 		return
 	}

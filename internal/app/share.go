@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/internal/attach"
@@ -60,8 +61,16 @@ func (e *Engine) share(ctx context.Context, listen string, f func(context.Contex
 		yield = func() { e.log.Info("another process serves new clients from now on") }
 	}
 	s.server = attach.NewServer(attach.Service{
-		Session: func(ctx context.Context, conn io.ReadWriteCloser) error { return e.Server.ServeStdio(ctx, conn, conn) },
-		About:   s.about, Status: func(ctx context.Context) any { return e.Status(ctx, e.version) },
+		Session: func(endpoint string) (attach.Session, error) {
+			s, err := e.Endpoint(endpoint)
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context, conn io.ReadWriteCloser) error {
+				return s.ServeStdio(auth.With(ctx, auth.Local()), conn, conn) // only processes of the same user are let in
+			}, nil
+		},
+		About: s.about, Status: func(ctx context.Context) any { return e.Status(ctx, e.version) },
 		Call: s.call, Yield: yield, Logger: e.log,
 	})
 	if e.claimed != nil {
@@ -218,14 +227,15 @@ type remoteError struct {
 func (e remoteError) Error() string { return e.text }
 func (e remoteError) Unwrap() error { return e.cause }
 
-// Attached opens a session with the process that serves cfg; attach.ErrNobody
-// when there is none.
-func Attached(ctx context.Context, cfg *config.Config, version string) (io.ReadWriteCloser, error) {
+// Attached opens a session at an endpoint of the process that serves cfg;
+// attach.ErrNobody when there is none, an attach.EndpointError when it does not
+// serve the endpoint.
+func Attached(ctx context.Context, cfg *config.Config, version, endpoint string) (io.ReadWriteCloser, error) {
 	p, ok := Place(cfg, version)
 	if !ok {
 		return nil, fmt.Errorf("%w: there is no state folder", attach.ErrNobody)
 	}
-	return p.Session(ctx)
+	return p.Session(ctx, endpoint)
 }
 
 // Running is the process that serves cfg, to run tools there; nil when there is

@@ -28,8 +28,36 @@ type Status struct {
 	Others     []attach.About    `json:"others,omitempty"`  // who serve other configurations, or are of other versions
 	Live       *Live             `json:"live,omitempty"`    // of Process
 	Servers    []upstream.Status `json:"servers,omitempty"` // as that process has them
-	Index      index.Status      `json:"index"`
+	Virtual    []EndpointStatus  `json:"virtual_servers"`
+	Index      Stored            `json:"index"`
 	Phrases    Phrased           `json:"phrases"`
+	Auto       *Auto             `json:"auto_phrases,omitempty"` // nil unless a model writes some by itself
+}
+
+// Stored is the index with what the configuration knows of it.
+type Stored struct {
+	index.Status
+	Servers []StoredServer `json:"servers"`
+}
+
+// A StoredServer is one server's part of the index.
+type StoredServer struct {
+	index.ServerStatus
+	Stale bool `json:"stale"` // it should have been listed since
+}
+
+// storedStatus says of each server's listing whether it is older than the
+// configuration lets it become; a new one is given the time that it may take.
+func storedStatus(st index.Status, cfg *config.Config, now time.Time) Stored {
+	holds := map[string]time.Duration{}
+	for _, s := range cfg.Servers {
+		holds[s.Spec.Name] = s.Spec.ListedFor() + relistTimeout
+	}
+	out := Stored{Status: st, Servers: []StoredServer{}}
+	for _, s := range st.Servers {
+		out.Servers = append(out.Servers, StoredServer{ServerStatus: s, Stale: now.Sub(s.Listed) > holds[s.Name]})
+	}
+	return out
 }
 
 // Ready is what a serving tooldex says on /readyz.
@@ -47,8 +75,8 @@ func (e *Engine) Status(ctx context.Context, version string) Status {
 	st := Status{
 		Version: version, Config: cfg.Path, Configured: cfg.Names(),
 		Disabled: append([]config.Disabled{}, cfg.Disabled...), Unbuilt: cfg.Unbuilt,
-		Index: e.Index.Status(), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
-		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(e.Config),
+		Virtual: e.Endpoints(), Index: storedStatus(e.Index.Status(), cfg, time.Now()), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
+		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(cfg), Auto: autoStatus(e.Config),
 	}
 	if e.sharing.server == nil { // nobody has attached to this process
 		st.Serving, st.Others = Serving(ctx, cfg.Listen), Others(ctx, cfg, version)

@@ -10,18 +10,32 @@ import (
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
+	"github.com/tooldex/tooldex/gateway/upstream/rest"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
-// specs are the servers to run, and those that a mistake disables.
+// specs are the MCP servers to run, and all that a mistake disables.
 func specs(cfg *config.Config) []mcp.Spec {
 	var out []mcp.Spec
 	for _, s := range cfg.Servers {
-		out = append(out, s.Spec)
+		if s.REST == nil {
+			out = append(out, s.Spec)
+		}
 	}
 	for _, name := range cfg.Broken() {
 		out = append(out, mcp.Spec{Name: name, Disabled: cfg.DisabledReason(name)})
+	}
+	return out
+}
+
+// restSpecs are the REST APIs to call.
+func restSpecs(cfg *config.Config) []rest.Spec {
+	var out []rest.Spec
+	for _, s := range cfg.Servers {
+		if s.REST != nil {
+			out = append(out, *s.REST)
+		}
 	}
 	return out
 }
@@ -35,6 +49,9 @@ func sources(cfg *config.Config) map[string]string {
 	out := map[string]string{}
 	for _, s := range cfg.Servers {
 		out[s.Spec.Name] = s.Spec.Source()
+		if s.REST != nil {
+			out[s.Spec.Name] = s.REST.Source()
+		}
 	}
 	return out
 }
@@ -59,8 +76,17 @@ func (e *Engine) openGateway(calls gateway.Caller) error {
 	}
 	metrics := serve.NewMetrics(e.Index, upstreams)
 	e.Gateway = gateway.New(e.Index, calls, e.gatewayOptions(metrics))
-	e.endpoints = &endpoints{Engine: e, metrics: metrics}
-	return e.endpoints.open()
+	e.Access = newAccess(e)
+	e.endpoints = &endpoints{Engine: e, metrics: metrics, host: serve.NewHost(serve.HostOptions{
+		Version: e.version, Metrics: metrics, Logger: e.log, Guard: e.Access.guard, Hosts: hosts(e.Config),
+	})}
+	p, err := e.endpoints.plan(e.Config)
+	if err != nil {
+		return err
+	}
+	e.Access.adopt(e.Config)
+	e.endpoints.carryOut(p, false)
+	return nil
 }
 
 func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {
@@ -68,10 +94,13 @@ func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {
 	o := gateway.Options{
 		Timeout: x.Timeout, MaxTimeout: x.MaxTimeout, Retries: x.RetryAttempts,
 		SkipValidation: !x.ValidateArguments, LogCalls: x.LogAllExecutions,
-		Servers: operators(e.Config), Logger: e.log, Executed: m.Executed,
+		Servers: operators(e.Config), Logger: e.log, Executed: m.Executed, Limits: e.limits,
 	}
 	if e.learner != nil { // in the interface nil would be some
 		o.Learner = e.learner
+	}
+	if e.audit != nil { // likewise
+		o.Audit = gateway.Audit{Log: e.audit, Required: e.Config.Audit.Required, Values: e.Config.Audit.Arguments}
 	}
 	return o
 }
@@ -83,7 +112,7 @@ func operators(cfg *config.Config) map[string]gateway.Server {
 		out[s.Spec.Name] = operatorWords(s)
 	}
 	for _, d := range cfg.Disabled {
-		out[d.Name] = gateway.Server{Disabled: d.Reason}
+		out[d.Name] = gateway.Server{Disabled: d.Reason, Visibility: "private"} // who may see it is not known
 	}
 	return out
 }
@@ -111,12 +140,15 @@ func setting(cfg *config.Config, key string) string {
 // operatorWords is what the configuration says of a server and its tools.
 func operatorWords(s config.Server) gateway.Server {
 	out := gateway.Server{
-		Description: s.Description, Tags: s.Tags, Category: s.Category, Visibility: s.Visibility, Teams: s.Teams,
-		Phrases: s.Phrases, Hidden: s.Hidden, Trusted: s.Trusted, Timeout: s.Spec.Timeout,
+		Description: s.Description, Tags: s.Tags, Category: s.Category, Visibility: s.Visibility, Teams: s.Teams, Owners: s.Owners,
+		Phrases: s.Phrases, Hidden: s.Hidden, Trusted: s.Trusted, Annotated: s.Annotated, Timeout: s.Spec.Timeout,
 		Tools: map[string]gateway.Override{},
 	}
+	if s.REST != nil {
+		out.Integration = "REST"
+	}
 	for name, t := range s.Tools {
-		o := gateway.Override{Description: t.Description, Tags: t.Tags, Category: t.Category, Group: t.Group, Phrases: t.Phrases, Hidden: t.Hidden != nil && *t.Hidden, Shown: t.Hidden != nil && !*t.Hidden}
+		o := gateway.Override{Description: t.Description, Tags: t.Tags, Category: t.Category, Group: t.Group, Effect: t.Effect, Phrases: t.Phrases, Hidden: t.Hidden != nil && *t.Hidden, Shown: t.Hidden != nil && !*t.Hidden}
 		for _, x := range t.Examples {
 			args, err := json.Marshal(x.Arguments)
 			if err != nil || x.Arguments == nil {

@@ -37,6 +37,11 @@ var (
 	ErrTaken = errors.New("another tooldex serves there")
 )
 
+// An EndpointError says why who serves does not serve an endpoint.
+type EndpointError struct{ Problem string }
+
+func (e *EndpointError) Error() string { return e.Problem }
+
 const (
 	// dialTimeout bounds the connection to a socket, which is local.
 	dialTimeout = time.Second

@@ -24,10 +24,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // echo is a service whose sessions answer each line with it.
 func echo() Service {
 	return Service{
-		Session: func(ctx context.Context, conn io.ReadWriteCloser) error {
-			defer context.AfterFunc(ctx, func() { conn.Close() })()
-			_, err := io.Copy(conn, conn)
-			return err
+		Session: func(endpoint string) (Session, error) {
+			if endpoint != "echo" {
+				return nil, fmt.Errorf("%q is not served", endpoint)
+			}
+			return func(ctx context.Context, conn io.ReadWriteCloser) error {
+				defer context.AfterFunc(ctx, func() { conn.Close() })()
+				_, err := io.Copy(conn, conn)
+				return err
+			}, nil
 		},
 		About:  func() About { return About{PID: 7, Version: "v"} },
 		Status: func(context.Context) any { return map[string]int{"servers": 3} },
@@ -62,7 +67,7 @@ func place(t *testing.T, what string) Place {
 
 func wantEcho(t *testing.T, p Place) {
 	t.Helper()
-	s, err := p.Session(t.Context())
+	s, err := p.Session(t.Context(), "echo")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,15 +82,19 @@ func wantEcho(t *testing.T, p Place) {
 
 func TestPlace(t *testing.T) {
 	p := place(t, "a")
-	if _, err := p.Session(t.Context()); !errors.Is(err, ErrNobody) {
+	if _, err := p.Session(t.Context(), "echo"); !errors.Is(err, ErrNobody) {
 		t.Errorf("nobody serves: %v", err)
 	}
 	v := served(t, p, echo())
 	wantEcho(t, p)
+	var refused *EndpointError
+	if _, err := p.Session(t.Context(), "a b&c"); !errors.As(err, &refused) || refused.Problem != `"a b&c" is not served` {
+		t.Errorf("an endpoint that is not there: %v", err)
+	}
 	if _, err := p.Listen(); !errors.Is(err, ErrTaken) {
 		t.Errorf("a second one: %v", err)
 	}
-	if _, err := At(filepath.Dir(p.dir), []byte("b")).Session(t.Context()); !errors.Is(err, ErrNobody) {
+	if _, err := At(filepath.Dir(p.dir), []byte("b")).Session(t.Context(), "echo"); !errors.Is(err, ErrNobody) {
 		t.Errorf("another configuration: %v", err)
 	}
 	var st struct{ Servers int }
@@ -113,7 +122,7 @@ func TestPlace(t *testing.T) {
 		}
 	}
 	// Settings that change move the place; sessions go on.
-	open, err := p.Session(t.Context())
+	open, err := p.Session(t.Context(), "echo")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +134,7 @@ func TestPlace(t *testing.T) {
 	}
 	v.Use(ln)
 	wantEcho(t, next)
-	if _, err := p.Session(t.Context()); !errors.Is(err, ErrNobody) {
+	if _, err := p.Session(t.Context(), "echo"); !errors.Is(err, ErrNobody) {
 		t.Errorf("the place that was left: %v", err)
 	}
 	if _, err := io.WriteString(open, "x\n"); err != nil {
@@ -162,7 +171,7 @@ func TestStaleSocket(t *testing.T) {
 		ln.SetUnlinkOnClose(false)
 		ln.Close()
 	}
-	if _, err := p.Session(t.Context()); !errors.Is(err, ErrNobody) {
+	if _, err := p.Session(t.Context(), "echo"); !errors.Is(err, ErrNobody) {
 		t.Errorf("got %v", err)
 	}
 	served(t, p, echo())
@@ -173,7 +182,7 @@ func TestStaleSocket(t *testing.T) {
 	if err := os.WriteFile(other.socket(), []byte("no socket"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Session(t.Context()); !errors.Is(err, ErrNobody) {
+	if _, err := other.Session(t.Context(), "echo"); !errors.Is(err, ErrNobody) {
 		t.Errorf("a file: %v", err)
 	}
 	served(t, other, echo())
@@ -213,7 +222,7 @@ func TestOpenFolder(t *testing.T) {
 	if err := os.Chmod(p.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Session(t.Context()); !errors.Is(err, ErrNobody) || !strings.Contains(err.Error(), "open to other users") {
+	if _, err := p.Session(t.Context(), "echo"); !errors.Is(err, ErrNobody) || !strings.Contains(err.Error(), "open to other users") {
 		t.Errorf("attached: %v", err)
 	}
 	if _, err := At(filepath.Dir(p.dir), []byte("b")).Listen(); err == nil || !strings.Contains(err.Error(), "open to other users") {
@@ -268,7 +277,7 @@ func TestHostilePeers(t *testing.T) {
 	wrong.key = strings.Repeat("0", 24)
 	link := filepath.Join(p.dir, wrong.key+socketEnd)
 	if err := os.Symlink(p.socket(), link); err == nil {
-		if _, err := wrong.Session(t.Context()); err == nil || !strings.Contains(err.Error(), "differ") {
+		if _, err := wrong.Session(t.Context(), "echo"); err == nil || !strings.Contains(err.Error(), "differ") {
 			t.Errorf("the wrong key: %v", err)
 		}
 	}
@@ -291,7 +300,7 @@ func TestManyPeers(t *testing.T) {
 		c.Close()
 	}
 	for { // they are counted off as they are seen to have closed
-		if s, err := p.Session(t.Context()); err == nil {
+		if s, err := p.Session(t.Context(), "echo"); err == nil {
 			s.Close()
 			break
 		}
@@ -311,7 +320,7 @@ func TestStoppedServer(t *testing.T) {
 	}
 	defer ln.Close()
 	began := time.Now()
-	if s, err := p.Session(t.Context()); err == nil {
+	if s, err := p.Session(t.Context(), "echo"); err == nil {
 		s.Close()
 		t.Error("attached")
 	}

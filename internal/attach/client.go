@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -25,26 +26,30 @@ const (
 	maxReply = 64 << 20
 )
 
-// Session opens a session of an MCP client with who serves at the place, a
-// message a line in both directions.
-func (p Place) Session(ctx context.Context) (io.ReadWriteCloser, error) {
+// Session opens a session of an MCP client at an endpoint of who serves at the
+// place, a message a line in both directions; an EndpointError when that does not
+// serve it.
+func (p Place) Session(ctx context.Context, endpoint string) (io.ReadWriteCloser, error) {
 	conn, err := p.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.hello(conn)
+	s, err := p.hello(conn, endpoint)
+	if err != nil && !errors.As(err, new(*EndpointError)) {
+		err = fmt.Errorf("attach: %w", err)
+	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("attach: %w", err), conn.Close())
+		return nil, errors.Join(err, conn.Close())
 	}
 	return s, nil
 }
 
-func (p Place) hello(conn net.Conn) (*stream, error) {
+func (p Place) hello(conn net.Conn, endpoint string) (*stream, error) {
 	if err := conn.SetDeadline(time.Now().Add(sessionTimeout)); err != nil {
 		return nil, err
 	}
-	_, err := fmt.Fprintf(conn, "POST /session HTTP/1.1\r\nHost: tooldex\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\nContent-Length: 0\r\n\r\n",
-		protocol, keyHeader, p.key)
+	_, err := fmt.Fprintf(conn, "POST /session?%s HTTP/1.1\r\nHost: tooldex\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\nContent-Length: 0\r\n\r\n",
+		url.Values{endpointKey: {endpoint}}.Encode(), protocol, keyHeader, p.key)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +59,11 @@ func (p Place) hello(conn net.Conn) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if res.StatusCode != http.StatusSwitchingProtocols {
+	switch res.StatusCode {
+	case http.StatusSwitchingProtocols:
+	case http.StatusNotFound:
+		return nil, &EndpointError{said(res)}
+	default:
 		return nil, refusal(res)
 	}
 	limited.N = math.MaxInt64
@@ -62,12 +71,14 @@ func (p Place) hello(conn net.Conn) (*stream, error) {
 }
 
 // refusal is what a peer answered instead of what was asked for.
-func refusal(res *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
+func refusal(res *http.Response) error { return errors.New("refused: " + said(res)) }
+
+func said(res *http.Response) string {
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxHeader))
 	if err != nil {
-		return fmt.Errorf("refused with status %s", res.Status)
+		return "status " + res.Status
 	}
-	return fmt.Errorf("refused: %s", strings.TrimSpace(string(text)))
+	return strings.TrimSpace(string(text))
 }
 
 // About asks who serves at the place.

@@ -23,6 +23,7 @@ const (
 	lastWrites = 2 * time.Second
 	// replayTimeout bounds the handshake that is repeated.
 	replayTimeout = 30 * time.Second
+	listChanged   = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"
 )
 
 // A Pipe carries an MCP client's session, a message a line, to whoever serves,
@@ -79,7 +80,7 @@ func (p *Pipe) Run(ctx context.Context, link io.ReadWriteCloser) error {
 	p.again, p.answered = make(chan struct{}, 1), make(chan struct{}, 1)
 	defer p.awaitReaders()
 	defer p.drop()
-	p.use(link, bufio.NewReaderSize(link, 64<<10))
+	p.use(link, bufio.NewReaderSize(link, 64<<10), false)
 	lines := make(chan []byte)
 	ended := make(chan error, 1)
 	stop := make(chan struct{})
@@ -242,14 +243,17 @@ func wake(ch chan struct{}) {
 	}
 }
 
-// use carries the session over link, whose messages r reads.
-func (p *Pipe) use(link io.ReadWriteCloser, r *bufio.Reader) {
+// use carries the session over link, whose messages r reads. When it goes on
+// there the client is told that what is served may differ.
+func (p *Pipe) use(link io.ReadWriteCloser, r *bufio.Reader, goesOn bool) {
 	p.mu.Lock()
 	p.link = link
 	p.mu.Unlock()
 	p.reading.Go(func() {
-		err := p.deliver(r)
-		p.lost(link, err)
+		if goesOn {
+			_ = p.write([]byte(listChanged)) // as the next line, when the client has gone
+		}
+		p.lost(link, p.deliver(r))
 	})
 }
 
@@ -384,13 +388,14 @@ func (p *Pipe) connect(ctx context.Context) error {
 	opened, open := p.opened, slices.Clone(p.open)
 	p.mu.Unlock()
 	first := slices.ContainsFunc(open, func(r request) bool { return r.method == "initialize" })
-	if opened.initialize != nil && !first {
+	goesOn := opened.initialize != nil && !first
+	if goesOn {
 		if err := replay(link, r, opened); err != nil {
 			return errors.Join(fmt.Errorf("repeat the handshake: %w", err), link.Close())
 		}
 	}
 	p.Logger.Info("the session goes on with another tooldex")
-	p.use(link, r)
+	p.use(link, r, goesOn)
 	for _, o := range open {
 		if o.unsent {
 			continue

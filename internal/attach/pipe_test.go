@@ -163,7 +163,7 @@ func TestPipeGoesOn(t *testing.T) {
 	second, next := newPeerServer(t, "")
 	s.links <- next
 	first.conn.Close()
-	s.wantInAnyOrder([]string{`"id":2`, `"isError":true`, "may have run"}, []string{`"id":"a"`, "tools/list"})
+	s.wantInAnyOrder([]string{`"id":2`, `"isError":true`, "may have run"}, []string{"tools/list_changed"}, []string{`"id":"a"`, "tools/list"})
 	wantSeen(t, second, `"x":[1,2]`, "notifications/initialized", `"id":"a"`)
 	s.send(call(3, "quick"))
 	s.want(`"id":3`)
@@ -174,6 +174,7 @@ func TestPipeGoesOn(t *testing.T) {
 	third, last := newPeerServer(t, "")
 	s.links <- last
 	s.send(call(4, "quick"))
+	s.want("tools/list_changed")
 	s.want(`"id":4`, "tools/call")
 	wantSeen(t, third, "initialize", "notifications/initialized", `"id":4`)
 }
@@ -194,6 +195,7 @@ func TestPipeWithoutLink(t *testing.T) {
 	second, next := newPeerServer(t, "")
 	s.links <- next
 	s.send(call(3, "quick"))
+	s.want("tools/list_changed")
 	s.want(`"id":3`)
 	wantSeen(t, second, "initialize", "notifications/initialized", `"id":3`)
 }

@@ -31,13 +31,19 @@ const (
 
 	keyHeader = "Tooldex-Key"
 	protocol  = "tooldex-session" // that a connection is turned into
+
+	endpointKey = "endpoint" // of the query of a session
 )
+
+// A Session serves one MCP client, a message a line, until conn ends or ctx
+// does.
+type Session func(ctx context.Context, conn io.ReadWriteCloser) error
 
 // A Service is what a Server offers.
 type Service struct {
-	// Session serves one MCP client, a message a line, until conn ends or ctx
-	// does.
-	Session func(ctx context.Context, conn io.ReadWriteCloser) error
+	// Session is what serves the clients of an endpoint; its error says why
+	// nothing does, in words for them.
+	Session func(endpoint string) (Session, error)
 	// About says who serves, in a form that every version understands.
 	About func() About
 	// Status says how it stands, for peers of the same version.
@@ -241,6 +247,11 @@ func (v *Server) session(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want Upgrade: "+protocol, http.StatusBadRequest)
 		return
 	}
+	serve, err := v.s.Session(r.URL.Query().Get(endpointKey))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
 	v.mu.Lock()
 	if v.over.Err() != nil {
 		v.mu.Unlock()
@@ -263,7 +274,7 @@ func (v *Server) session(w http.ResponseWriter, r *http.Request) {
 	if _, err := fmt.Fprintf(s, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", protocol); err != nil {
 		return // it has gone
 	}
-	if err := v.s.Session(v.over, s); err != nil {
+	if err := serve(v.over, s); err != nil {
 		v.s.Logger.Debug("session of another process ended", "error", err)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tooldex/tooldex/gateway/auth"
+	"github.com/tooldex/tooldex/gateway/limit"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 )
 
@@ -32,7 +34,9 @@ func CheckName(name string) error {
 func (f *file) build(path string) (*Config, error) {
 	c := &Config{
 		Path: path, Listen: f.Listen, State: f.State, Log: f.Log,
-		Embedding: f.Embedding, Index: f.Index, Phrases: f.Phrases, Meta: f.Meta, Toolboxes: f.Toolboxes, Execution: f.Execution.build(),
+		Embedding: f.Embedding, Index: f.Index, Phrases: f.Phrases, Meta: f.Meta, Templates: f.Virtual.ScopeTemplates, Execution: f.Execution.build(), Audit: f.Audit, Limits: f.Limits,
+		surfaces:  f.surfaces,
+		PublicURL: f.PublicURL, BehindProxy: f.Proxy, TLS: f.TLS,
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
 		node := f.Servers[name].node
@@ -48,7 +52,7 @@ func (f *file) build(path string) (*Config, error) {
 		}
 		c.Servers = append(c.Servers, server)
 	}
-	return c, errors.Join(append(c.checkScalars(), f.buildEndpoints(c)...)...)
+	return c, errors.Join(slices.Concat(f.buildREST(c), c.checkScalars(), f.buildEndpoints(c), f.buildToolboxes(c), f.buildAuth(c))...)
 }
 
 // switchedOff tells whether an entry says disabled. Nothing else of it is
@@ -99,7 +103,7 @@ func (s serverFile) build(name string) Server {
 			Concurrency: s.Concurrency, Queue: s.Queue, Eager: s.Start == "eager", Idle: time.Duration(s.Idle),
 		},
 		Description: s.Description, Tags: s.Tags, Category: s.Category, Phrases: s.Phrases, Hidden: s.Hidden,
-		Trusted: s.Trusted, Visibility: s.Visibility, Teams: s.Teams, Tools: s.Tools,
+		Trusted: s.Trusted, Annotated: s.Annotated, Visibility: s.Visibility, Teams: s.Teams, Owners: s.Owners, Tools: s.Tools,
 	}
 }
 
@@ -107,6 +111,7 @@ var (
 	stdioTypes = []string{"", "stdio"}
 	urlTypes   = []string{"", "http", "streamable-http", "streamableHttp", "sse"}
 	starts     = []string{"", "lazy", "eager"}
+	effects    = []string{"", "read", "write", "destructive"}
 )
 
 func (s serverFile) check(name string) error {
@@ -124,10 +129,28 @@ func (s serverFile) check(name string) error {
 		return errors.New("command and url are both set; keep one of them")
 	case !slices.Contains(types, s.Type):
 		return fmt.Errorf("type %q does not go with a %s; use %s or leave it out", s.Type, kind, strings.Join(types[1:], ", "))
+	case s.Visibility != "" && !slices.Contains(auth.Visibilities, s.Visibility):
+		return fmt.Errorf("visibility: %q is none of %s", s.Visibility, strings.Join(auth.Visibilities, ", "))
 	case !slices.Contains(starts, s.Start):
 		return fmt.Errorf("start: %q is none of %s", s.Start, strings.Join(starts[1:], ", "))
 	case s.URL != "":
-		return checkURL("url", s.URL)
+		if err := checkURL("url", s.URL); err != nil {
+			return err
+		}
+	}
+	for _, owner := range s.Owners {
+		if err := checkPrincipal("owners", owner); err != nil {
+			return err
+		}
+	}
+	return checkEffects(s.Tools)
+}
+
+func checkEffects(tools map[string]Tool) error {
+	for _, tool := range slices.Sorted(maps.Keys(tools)) {
+		if e := tools[tool].Effect; !slices.Contains(effects, e) {
+			return fmt.Errorf("tools.%s.effect: %q is none of %s", tool, e, strings.Join(effects[1:], ", "))
+		}
 	}
 	return nil
 }
@@ -154,21 +177,35 @@ func (c *Config) checkScalars() []error {
 		errs = append(errs, fmt.Errorf("execution.timeout_seconds: %v is not above 0 and at most max_timeout_seconds, which is %v",
 			c.Execution.Timeout.Seconds(), c.Execution.MaxTimeout.Seconds()))
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Toolboxes)) {
-		if len(c.Toolboxes[name].Servers) == 0 {
-			errs = append(errs, fmt.Errorf("toolboxes.%s.servers is empty; name the servers whose tools it has", name))
+	oneOf("phrases.pack", c.Phrases.Pack, "on", "off")
+	oneOf("phrases.learn", c.Phrases.Learn, "off", "on", "shared")
+	errs = append(errs, c.Phrases.check()...)
+	errs = append(errs, c.Audit.check()...)
+	for key, r := range map[string]limit.Rates{"per_principal": c.Limits.Principal, "per_endpoint": c.Limits.Endpoint, "per_server": c.Limits.Server} {
+		if min(r.Calls, r.Searches, r.Concurrent) < 0 {
+			errs = append(errs, fmt.Errorf("limits.%s: a limit is less than 0; give a number above it, or leave it out", key))
 		}
 	}
-	oneOf("phrases.pack", c.Phrases.Pack, "on", "off")
-	oneOf("phrases.learn", c.Phrases.Learn, "off", "on")
-	errs = append(errs, c.Phrases.check()...)
+	if c.Limits.Server.Searches != 0 {
+		errs = append(errs, errors.New("limits.per_server.searches_per_minute: servers are not searched, their catalog is; bound it per_principal or per_endpoint"))
+	}
 	if c.Embedding.URL != "" {
 		errs = append(errs, checkURL("embedding.url", c.Embedding.URL))
 	}
 	return errs
 }
 
-// check says what is wrong with the chat model.
+func (a Audit) check() (errs []error) {
+	if a.Keep < Duration(24*time.Hour) {
+		errs = append(errs, fmt.Errorf("audit.keep: %v is less than a day; write days, such as 90d", time.Duration(a.Keep)))
+	}
+	if !a.Enabled && (a.Required || a.Arguments) {
+		errs = append(errs, errors.New("audit.required and audit.arguments do nothing without audit.enabled: true; set that, too, or leave them out"))
+	}
+	return errs
+}
+
+// check says what is wrong with the chat model and with asking it.
 func (p Phrases) check() (errs []error) {
 	m := p.Model
 	switch {
@@ -181,6 +218,12 @@ func (p Phrases) check() (errs []error) {
 	}
 	if m.URL != "" {
 		errs = append(errs, checkURL("phrases.model.url", m.URL))
+	}
+	if p.Auto && m.Provider == "" {
+		errs = append(errs, errors.New("phrases.auto: no chat model is configured; set phrases.model, for instance {provider: ollama, model: llama3.2}"))
+	}
+	if p.AutoTools < 1 || p.AutoTokens < 1 {
+		errs = append(errs, fmt.Errorf("phrases.auto_tools and phrases.auto_tokens: %d and %d are not above 0; auto: false asks for none", p.AutoTools, p.AutoTokens))
 	}
 	return errs
 }

@@ -26,6 +26,16 @@ func check(n *yaml.Node, t reflect.Type, path string) (foreign []string, errs []
 	case reflect.TypeFor[scopeNode]():
 		return checkScope(n, path)
 	}
+	if n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice {
+		for i, item := range n.Content {
+			f, e := check(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
+			foreign, errs = append(foreign, f...), append(errs, e...)
+		}
+		return foreign, errs
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	if n.Kind != yaml.MappingNode || t.Kind() != reflect.Map && t.Kind() != reflect.Struct {
 		return nil, nil // a scalar, or a wrong type, which decoding reports
 	}
@@ -80,7 +90,12 @@ func elemType(t reflect.Type, key string) (reflect.Type, bool) {
 		return t.Elem(), true
 	}
 	for i := range t.NumField() {
-		if f := t.Field(i); f.Tag.Get("yaml") == key {
+		f := t.Field(i)
+		if f.Anonymous {
+			if elem, ok := elemType(f.Type, key); ok {
+				return elem, true
+			}
+		} else if key != "-" && f.Tag.Get("yaml") == key {
 			return f.Type, true
 		}
 	}
@@ -90,7 +105,11 @@ func elemType(t reflect.Type, key string) (reflect.Type, bool) {
 func keysOf(t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
-		keys = append(keys, t.Field(i).Tag.Get("yaml"))
+		if f := t.Field(i); f.Anonymous {
+			keys = append(keys, keysOf(f.Type)...)
+		} else if key := f.Tag.Get("yaml"); key != "-" {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }

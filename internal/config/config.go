@@ -7,9 +7,13 @@
 package config
 
 import (
+	"slices"
 	"time"
 
+	"github.com/tooldex/tooldex/gateway/limit"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
+	"github.com/tooldex/tooldex/gateway/upstream/rest"
+	"github.com/tooldex/tooldex/gateway/view"
 )
 
 // Config is a checked configuration with every default filled in.
@@ -20,19 +24,30 @@ type Config struct {
 	Log       Log
 	Servers   []Server   // enabled ones, in name order
 	Disabled  []Disabled // the others, in name order
+	RESTNames []string   // those of Servers and Disabled that are REST APIs
 	Embedding Embedding
 	Index     Index
 	Phrases   Phrases
 	Meta      Meta
 	Default   Endpoint
-	Endpoints []Endpoint         // beside the default one, in order of name
-	Toolboxes map[string]Toolbox // of surface toolbox, by name
+	Endpoints []Endpoint           // beside the default one, in order of name
+	Templates map[string]view.Rule // scopes by name, that endpoints may refer to
+	Toolboxes map[string]Toolbox   // of surface toolbox, by name
 	Execution Execution
-	Unbuilt   []string // accepted settings that do nothing yet
-	Foreign   []string // keys of other clients, which mean nothing here
+	Auth      Auth
+	PublicURL string // scheme and host that clients use; "" on this machine alone
+	TLS       TLS
+	// BehindProxy says that a proxy does TLS, and tells who calls.
+	BehindProxy bool
+	Audit       Audit
+	Limits      limit.Limits
+	Unbuilt     []string // accepted settings that do nothing yet
+	Foreign     []string // keys of other clients, which mean nothing here
+
+	surfaces []string // that endpoints may have; nil for any
 }
 
-// A Disabled is an entry of mcpServers that does not run.
+// A Disabled is an entry of mcpServers or rest that does not run.
 type Disabled struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason,omitempty"` // what is wrong with the entry; "" when it says disabled itself
@@ -57,6 +72,14 @@ func (c *Config) Names() []string {
 	return names
 }
 
+// Section is where the file has a server: mcpServers or rest.
+func (c *Config) Section(server string) string {
+	if slices.Contains(c.RESTNames, server) {
+		return "rest"
+	}
+	return "mcpServers"
+}
+
 // Broken are the servers that a mistake in their entry disables, in order.
 func (c *Config) Broken() []string {
 	var names []string
@@ -74,17 +97,20 @@ type Log struct {
 	Format string `yaml:"format"` // text or json
 }
 
-// A Server is one enabled entry of mcpServers.
+// A Server is one enabled entry of mcpServers or rest.
 type Server struct {
-	Spec        mcp.Spec
+	Spec        mcp.Spec   // of a REST API the name and the timeout alone
+	REST        *rest.Spec // nil for an MCP server
 	Description string
 	Tags        []string
 	Category    string
 	Phrases     []string
 	Hidden      bool
 	Trusted     bool // its annotations may decide retries
+	Annotated   bool // its annotations say what its tools' effects are
 	Visibility  string
 	Teams       []string
+	Owners      []string        // principals who see its tools where Visibility is private
 	Tools       map[string]Tool // overrides by bare tool name
 }
 
@@ -93,7 +119,8 @@ type Tool struct {
 	Description string    `yaml:"description"`
 	Tags        []string  `yaml:"tags"`
 	Category    string    `yaml:"category"`
-	Group       string    `yaml:"group"` // where tools are browsed by server
+	Group       string    `yaml:"group"`  // where tools are browsed by server
+	Effect      string    `yaml:"effect"` // read, write or destructive; "" leaves it to the server's entry
 	Examples    []Example `yaml:"examples"`
 	Hidden      *bool     `yaml:"hidden"`  // false shows a tool of a hidden server
 	Phrases     []string  `yaml:"phrases"` // searched, not shown
@@ -124,12 +151,24 @@ type Embedding struct {
 	BatchBytes     int               `yaml:"batch_bytes"`
 }
 
+// Audit says what is kept of who called what.
+type Audit struct {
+	Enabled   bool     `yaml:"enabled"`
+	Keep      Duration `yaml:"keep"`      // how long
+	Arguments bool     `yaml:"arguments"` // with their values, not only their names
+	Required  bool     `yaml:"required"`  // a tool runs only when that is on disk
+}
+
 // Phrases say where phrases of tools come from, besides those of mcpServers.
 type Phrases struct {
 	Pack  string   `yaml:"pack"`  // on, or off for none of those that come with the binary
 	Packs []string `yaml:"packs"` // files with more
-	Learn string   `yaml:"learn"` // off, or on to learn from use
+	Learn string   `yaml:"learn"` // off; on to learn from use; shared to have several principals confirm it
 	Model Chat     `yaml:"model"` // that "enrich" asks
+
+	Auto       bool `yaml:"auto"`        // the model is asked for what servers list
+	AutoTools  int  `yaml:"auto_tools"`  // at most so many an hour
+	AutoTokens int  `yaml:"auto_tokens"` // the same of tokens
 }
 
 // Chat is a chat model that can be asked.
@@ -154,13 +193,17 @@ type Meta struct {
 	DefaultSearchLimit     int    `yaml:"default_search_limit"`
 	MaxSearchLimit         int    `yaml:"max_search_limit"`
 	IncludeMetricsInSearch bool   `yaml:"include_metrics_in_search"`
+	IncludeSignatures      bool   `yaml:"include_signatures"` // one line a tool in searches
+	SplitExecute           bool   `yaml:"split_execute"`      // a tool for each effect runs tools, in surface meta
+	ValidateArguments      bool   `yaml:"validate_arguments"` // also where the surface leaves that to servers
 	EmbeddingModel         string `yaml:"embedding_model"`
 }
 
-// A Toolbox is a named set of servers.
+// A Toolbox is a named set of tools.
 type Toolbox struct {
-	Description string   `yaml:"description"`
-	Servers     []string `yaml:"servers"`
+	Description string
+	Servers     []string    // whose tools it has; none means all
+	Rules       []view.Rule // all must let a tool through
 }
 
 // Execution bounds execute_tool.

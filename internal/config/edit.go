@@ -25,7 +25,7 @@ func Plan(path string, edit func(format settings.Format, text []byte) ([]byte, e
 		return nil, fmt.Errorf("configuration %s: %w", path, cause(err))
 	}
 	if f.Exists() {
-		if _, err := loadText(path, f.Text, nil); err != nil {
+		if _, err := loadText(path, f.Text, Options{}); err != nil {
 			return nil, err
 		}
 	}
@@ -33,7 +33,7 @@ func Plan(path string, edit func(format settings.Format, text []byte) ([]byte, e
 	if c.text, err = edit(f.Format(), slices.Clone(f.Text)); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	c.After, err = loadText(path, c.text, nil)
+	c.After, err = loadText(path, c.text, Options{})
 	return c, err
 }
 

@@ -19,13 +19,45 @@ type Endpoint struct {
 	Enabled             bool
 	Surface             string // its set of meta-tools
 	HideUnderlyingTools bool
+	ReadOnly            bool        // it shows tools without effects alone, as its last rule says
 	Rules               []view.Rule // all must let a tool through; none lets all
 	Meta                Meta
 	Warnings            []string // what of its scope is probably not meant
+	Problem             string   // why it is not served though it is to be; "" in those of the file
+
+	Written map[string]any // as it is written, for who is to see or change it
+}
+
+// SetSurface changes the surface, unless name is "". Its error is that of a
+// surface that cannot do what the file says.
+func (e *Endpoint) SetSurface(name string) error {
+	if name == "" {
+		return nil
+	}
+	e.Surface = name
+	e.HideUnderlyingTools = name != direct
+	if hide, ok := e.Written["hide_underlying_tools"].(bool); ok {
+		e.HideUnderlyingTools = hide
+	}
+	if name == direct && e.HideUnderlyingTools {
+		return fmt.Errorf("hide_underlying_tools: surface %s has nothing but the underlying tools; leave the key out, or choose another surface", direct)
+	}
+	return nil
+}
+
+// A Definition is an endpoint that another source than the file has, as
+// [Config.ReadEndpoint] reads it.
+type Definition struct {
+	Name    string
+	JSON    []byte
+	Problem string // why there is no JSON, "" when there is
 }
 
 // DefaultEndpoint is the name of the endpoint that meta_server.default is.
 const DefaultEndpoint = "default"
+
+// direct is the surface that consists of the underlying tools.
+const direct = "direct"
 
 // endpointFile is an endpoint as it is written.
 type endpointFile struct {
@@ -33,8 +65,9 @@ type endpointFile struct {
 	Name    string    `yaml:"name"`
 	Enabled bool      `yaml:"enabled"`
 	Surface string    `yaml:"surface"`
-	Hide    bool      `yaml:"hide_underlying_tools"`
+	Hide    bool      `yaml:"hide_underlying_tools"` // absent it is as the surface needs it
 	Scope   scopeNode `yaml:"scope"`
+	Read    bool      `yaml:"readonly"`
 	Meta    Meta      `yaml:"meta_config"`
 }
 
@@ -74,8 +107,8 @@ func (f *file) buildEndpoints(c *Config) []error {
 		switch {
 		case name == DefaultEndpoint:
 			wrong = append(wrong, fmt.Errorf("%s: the name is taken by meta_server.default; set it there, or choose another name", place))
-		case !serverName.MatchString(name) || name == "." || name == "..":
-			wrong = append(wrong, fmt.Errorf("%s: a virtual server's name has 1 to 64 of A-Z a-z 0-9 . _ -, and is not . or ..; rename it", place))
+		case CheckEndpointName(name) != nil:
+			wrong = append(wrong, fmt.Errorf("%s: %w; rename it", place, CheckEndpointName(name)))
 		case e.Title != "" && e.Title != name:
 			wrong = append(wrong, fmt.Errorf("%s.name: %q is not the name that it stands under; leave it out", place, e.Title))
 		}
@@ -87,27 +120,57 @@ func (f *file) buildEndpoints(c *Config) []error {
 }
 
 func (f *file) endpoint(name, place string, n *yaml.Node) (Endpoint, []error) {
-	in := endpointFile{Type: "meta", Enabled: true, Surface: "meta", Hide: true, Meta: f.Meta}
+	in := endpointFile{Type: "meta", Enabled: true, Surface: "meta", Meta: f.Meta}
+	var written map[string]any
 	var errs []error
 	if n != nil {
-		if err := unmarshal(n, &in); err != nil {
+		if err := errors.Join(unmarshal(n, &in), unmarshal(n, &written)); err != nil {
 			return Endpoint{}, []error{err}
 		}
 	}
 	if in.Type != "meta" {
 		errs = append(errs, fmt.Errorf("%s.type: %q is not served; there is meta", place, in.Type))
 	}
-	e := Endpoint{Name: name, Title: in.Name, Enabled: in.Enabled, Surface: in.Surface, HideUnderlyingTools: in.Hide, Meta: in.Meta}
+	if f.surfaces != nil && !slices.Contains(f.surfaces, in.Surface) {
+		errs = append(errs, fmt.Errorf("%s.surface: there is no surface %q%s", place, in.Surface, suggestion(in.Surface, f.surfaces)))
+	}
+	e := Endpoint{Name: name, Title: in.Name, Enabled: in.Enabled, ReadOnly: in.Read, Meta: in.Meta, Written: written}
+	if err := e.SetSurface(in.Surface); err != nil {
+		errs = append(errs, fmt.Errorf("%s.%w", place, err))
+	}
 	if in.Scope.node != nil {
 		rules, wrong := f.rules(place+".scope", in.Scope.node)
 		errs = append(errs, wrong...)
 		e.Rules = rules
+	}
+	if in.Read {
+		e.Rules = append(e.Rules, view.Rule{ReadOnly: true})
 	}
 	for _, r := range e.Rules {
 		_, warnings := r.Check()
 		e.Warnings = append(e.Warnings, warnings...)
 	}
 	return e, append(errs, limits(place+".meta_config", in.Meta)...)
+}
+
+// buildToolboxes reads toolboxes into c.
+func (f *file) buildToolboxes(c *Config) (errs []error) {
+	for _, name := range slices.Sorted(maps.Keys(f.Toolboxes)) {
+		in := f.Toolboxes[name]
+		t := Toolbox{Description: in.Description, Servers: in.Servers}
+		if in.Scope.node != nil {
+			rules, wrong := f.rules("toolboxes."+name+".scope", in.Scope.node)
+			t.Rules, errs = rules, append(errs, wrong...)
+		}
+		if len(t.Servers) == 0 && in.Scope.node == nil {
+			errs = append(errs, fmt.Errorf("toolboxes.%s.servers is empty and there is no scope; name the servers whose tools it has, or give a scope", name))
+		}
+		if c.Toolboxes == nil {
+			c.Toolboxes = map[string]Toolbox{}
+		}
+		c.Toolboxes[name] = t
+	}
+	return errs
 }
 
 // rules reads a scope.
@@ -162,19 +225,4 @@ func limits(place string, m Meta) []error {
 		errs = append(errs, fmt.Errorf("%s.default_search_limit: %d is outside 1 to %d", place, m.DefaultSearchLimit, m.MaxSearchLimit))
 	}
 	return errs
-}
-
-// Endpoint is the one called name.
-func (c *Config) Endpoint(name string) (Endpoint, error) {
-	known := []string{DefaultEndpoint}
-	if name == DefaultEndpoint {
-		return c.Default, nil
-	}
-	for _, e := range c.Endpoints {
-		if e.Name == name {
-			return e, nil
-		}
-		known = append(known, e.Name)
-	}
-	return Endpoint{}, errors.New("there is no virtual server " + fmt.Sprintf("%q%s", name, suggestion(name, known)))
 }

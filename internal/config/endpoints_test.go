@@ -22,7 +22,7 @@ virtual_servers:
     surface: discover
     scope: [production, {include_servers: [erp], name_patterns: ["^report_"]}]
     meta_config: {default_search_limit: 5}
-  off: {enabled: false}
+  off: {enabled: false, readonly: true, meta_config: {split_execute: true, include_signatures: false}}
 `
 
 func TestEndpoints(t *testing.T) {
@@ -44,8 +44,54 @@ func TestEndpoints(t *testing.T) {
 	if c.Endpoints[1].Enabled || len(c.Unbuilt) > 0 {
 		t.Errorf("got %+v, unbuilt %v", c.Endpoints[1], c.Unbuilt)
 	}
-	if _, err := c.Endpoint("finance"); err == nil || !strings.Contains(err.Error(), `"finance"`) {
-		t.Errorf("an unknown name: %v", err)
+	if e := c.Endpoints[1]; !e.ReadOnly || !cmp.Equal(e.Rules, []view.Rule{{ReadOnly: true}}) || !e.Meta.SplitExecute || e.Meta.IncludeSignatures || !c.Default.Meta.IncludeSignatures {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// Tools are hidden unless an endpoint says otherwise or has nothing else.
+func TestHiding(t *testing.T) {
+	c, err := load(t, "tooldex.yaml", `
+meta_server: {default: {hide_underlying_tools: false}}
+virtual_servers:
+  a: {}
+  b: {hide_underlying_tools: false, surface: discover}
+  c: {surface: direct}
+  d: {surface: direct, hide_underlying_tools: false}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []bool{c.Default.HideUnderlyingTools}
+	for _, e := range c.Endpoints {
+		got = append(got, e.HideUnderlyingTools)
+	}
+	if diff := cmp.Diff([]bool{false, true, false, false, false}, got); diff != "" || len(c.Unbuilt) > 0 {
+		t.Errorf("%s\nunbuilt %v", diff, c.Unbuilt)
+	}
+}
+
+// Another surface hides what it hides by itself, and never what the file says
+// is hidden.
+func TestSetSurface(t *testing.T) {
+	for _, tt := range []struct {
+		text, surface string
+		hides, fails  bool
+	}{
+		{"{}", "direct", false, false},
+		{"{surface: direct}", "meta", true, false},
+		{"{surface: direct}", "", false, false},
+		{"{hide_underlying_tools: false}", "discover", false, false},
+		{"{hide_underlying_tools: true}", "direct", true, true},
+	} {
+		c, err := load(t, "tooldex.yaml", "meta_server: {default: "+tt.text+"}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &c.Default
+		if err := e.SetSurface(tt.surface); (err != nil) != tt.fails || e.HideUnderlyingTools != tt.hides {
+			t.Errorf("%s, then %s: hides %t, error %v", tt.text, tt.surface, e.HideUnderlyingTools, err)
+		}
 	}
 }
 
@@ -53,6 +99,9 @@ func TestEndpointMistakes(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"virtual_servers: {a: {scope: {include_tag: [x]}}}", `line 1: unknown key "virtual_servers.a.scope.include_tag"; did you mean "include_tags"?`},
 		{"virtual_servers: {a: {scope: [{exclude_tag: [x]}]}}", `unknown key "virtual_servers.a.scope[0].exclude_tag"; did you mean "exclude_tags"?`},
+		{"virtual_servers: {a: {surface: direct, hide_underlying_tools: true}}", `virtual_servers.a.hide_underlying_tools: surface direct has nothing but the underlying tools; leave the key out`},
+		{"meta_server: {default: {surface: direct, hide_underlying_tools: true}}", `meta_server.default.hide_underlying_tools: surface direct`},
+		{"virtual_servers: {a: {hide_underlying_tools: 7}}", `true or false`},
 		{"virtual_servers: {a: {scopes: x}}", `unknown key "virtual_servers.a.scopes"; did you mean "scope"?`},
 		{"virtual_servers: {a: {scope: prodution}}\nmeta_server: {scope_templates: {production: {}}}", `line 1: virtual_servers.a.scope: there is no scope template "prodution"; did you mean "production"?`},
 		{"virtual_servers: {a: {scope: x}}", `there is no scope template "x"; meta_server.scope_templates has none`},
@@ -81,6 +130,55 @@ func TestScopeWarnings(t *testing.T) {
 	for _, e := range c.Endpoints {
 		if len(e.Warnings) != 1 || !slices.ContainsFunc([]string{"included and excluded", "name_patterns alone"}, func(s string) bool { return strings.Contains(e.Warnings[0], s) }) {
 			t.Errorf("%s: warnings %q", e.Name, e.Warnings)
+		}
+	}
+}
+
+// An effect is one of three, and a mistake disables its server alone.
+func TestEffects(t *testing.T) {
+	c, err := load(t, "tooldex.yaml", `
+mcpServers:
+  a: {command: x, effect_from_annotations: true, tools: {t: {effect: read}}}
+  b: {command: x, tools: {t: {effect: reads}}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Servers[0]; len(c.Servers) != 1 || !s.Annotated || s.Tools["t"].Effect != "read" {
+		t.Errorf("got %+v", c.Servers)
+	}
+	if why := c.DisabledReason("b"); why != `tools.t.effect: "reads" is none of read, write, destructive` {
+		t.Errorf("b is disabled: %q", why)
+	}
+}
+
+func TestToolboxes(t *testing.T) {
+	c, err := load(t, "tooldex.yaml", `
+meta_server: {scope_templates: {stable: {exclude_tags: [beta]}}}
+toolboxes:
+  dev: {servers: [git], scope: [stable, {name_patterns: ["^git_"]}]}
+  safe: {description: all that is stable, scope: stable}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stable := view.Rule{ExcludeTags: []string{"beta"}}
+	want := map[string]Toolbox{
+		"dev":  {Servers: []string{"git"}, Rules: []view.Rule{stable, {NamePatterns: []string{"^git_"}}}},
+		"safe": {Description: "all that is stable", Rules: []view.Rule{stable}},
+	}
+	if diff := cmp.Diff(want, c.Toolboxes); diff != "" {
+		t.Error(diff)
+	}
+	for text, want := range map[string]string{
+		"toolboxes: {dev: {}}":                              "toolboxes.dev.servers is empty and there is no scope",
+		"toolboxes: {dev: {scope: stabel}}":                 `line 1: toolboxes.dev.scope: there is no scope template "stabel"`,
+		"toolboxes: {dev: {scope: {name_patterns: ['(']}}}": "toolboxes.dev.scope.name_patterns[0]: error parsing regexp",
+		"toolboxes: {dev: {scope: {tags: [x]}}}":            `unknown key "toolboxes.dev.scope.tags"`,
+		"toolboxes: {dev: {server: [x]}}":                   `unknown key "toolboxes.dev.server"; did you mean "servers"?`,
+	} {
+		if _, err := load(t, "tooldex.yaml", text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }

@@ -2,10 +2,13 @@ package config
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tooldex/tooldex/gateway/limit"
 	"github.com/tooldex/tooldex/gateway/view"
 )
 
@@ -16,6 +19,7 @@ type file struct {
 	State     string                  `yaml:"state"`
 	Log       Log                     `yaml:"log"`
 	Servers   map[string]entry        `yaml:"mcpServers"`
+	REST      map[string]entry        `yaml:"rest"`
 	Embedding Embedding               `yaml:"embedding"`
 	Index     Index                   `yaml:"index"`
 	Phrases   Phrases                 `yaml:"phrases"`
@@ -23,12 +27,20 @@ type file struct {
 	Execution executionFile           `yaml:"execution"`
 	Virtual   virtualFile             `yaml:"meta_server"`
 	Endpoints map[string]endpointNode `yaml:"virtual_servers"`
-	Toolboxes map[string]Toolbox      `yaml:"toolboxes"`
+	Toolboxes map[string]toolboxFile  `yaml:"toolboxes"`
+	Audit     Audit                   `yaml:"audit"`
+	Limits    limit.Limits            `yaml:"limits"`
+	Auth      authFile                `yaml:"auth"`
+	PublicURL string                  `yaml:"public_url"`
+	Proxy     bool                    `yaml:"behind_proxy"`
+	TLS       TLS                     `yaml:"tls"`
 	// Inherit is what servers inherit that do not say it themselves.
 	Inherit variables `yaml:"inherit_env"`
+
+	surfaces []string `yaml:"-"` // as Options has them
 }
 
-// entry is one entry of mcpServers as it stands. It is read by itself, as a
+// entry is one entry of mcpServers or rest as it stands. It is read by itself, as a
 // mistake in it concerns that server alone.
 type entry struct{ node *yaml.Node }
 
@@ -80,8 +92,10 @@ type serverFile struct {
 	Phrases     []string        `yaml:"phrases"`
 	Hidden      bool            `yaml:"hidden"`
 	Trusted     bool            `yaml:"trusted"`
+	Annotated   bool            `yaml:"effect_from_annotations"`
 	Visibility  string          `yaml:"visibility"`
 	Teams       []string        `yaml:"teams"`
+	Owners      []string        `yaml:"owners"`
 	Tools       map[string]Tool `yaml:"tools"`
 }
 
@@ -103,18 +117,39 @@ type virtualFile struct {
 	Execution      executionFile        `yaml:"execution"`
 }
 
+// toolboxFile is a toolbox as it is written.
+type toolboxFile struct {
+	Description string    `yaml:"description"`
+	Servers     []string  `yaml:"servers"`
+	Scope       scopeNode `yaml:"scope"`
+}
+
 // A Duration is written as Go writes it: 30s, 15m, 1h30m.
 type Duration time.Duration
 
-// UnmarshalYAML reads "30s"; a bare number is refused, as its unit would be a
-// guess.
+// UnmarshalYAML reads "30s" or "90d"; a bare number is refused, as its unit
+// would be a guess.
 func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
-	v, err := time.ParseDuration(n.Value)
+	v, err := ParseDuration(n.Value)
 	if err != nil || v < 0 {
 		return fmt.Errorf("line %d: %q is no duration; write one with its unit, such as 30s or 15m", n.Line, n.Value)
 	}
 	*d = Duration(v)
 	return nil
+}
+
+// ParseDuration is [time.ParseDuration] that also knows a number of days, such
+// as "90d".
+func ParseDuration(s string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number of days", s)
+	}
+	return time.Duration(n) * 24 * time.Hour, nil
 }
 
 // foreignKeys are what other clients keep in an entry of mcpServers. They mean

@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
@@ -21,6 +22,8 @@ import (
 type Options struct {
 	Path  string         // the file; "" leaves it to Find
 	Flags *pflag.FlagSet // flags named like a setting ("listen", "log.level") override the file when set; nil for none
+	// Surfaces are those that an endpoint may have; nil leaves it to who serves.
+	Surfaces []string
 	// Optional makes a missing file no error: the defaults then stand alone.
 	Optional bool
 }
@@ -41,16 +44,16 @@ func Load(o Options) (*Config, error) {
 			return nil, fmt.Errorf("configuration %s: %w", path, cause(err))
 		}
 	}
-	return loadText(path, data, o.Flags)
+	return loadText(path, data, o)
 }
 
 // loadText reads and checks the text of the file at path.
-func loadText(path string, data []byte, flags *pflag.FlagSet) (*Config, error) {
+func loadText(path string, data []byte, o Options) (*Config, error) {
 	root, err := parse(path, data)
 	if err != nil {
 		return nil, err
 	}
-	c, err := decode(root, path, flags)
+	c, err := decode(root, path, o)
 	if err != nil {
 		return nil, inFile(path, err)
 	}
@@ -87,20 +90,21 @@ func parse(path string, data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-func decode(root *yaml.Node, path string, flags *pflag.FlagSet) (*Config, error) {
+func decode(root *yaml.Node, path string, o Options) (*Config, error) {
 	if r := resolve(root); r.Kind == yaml.SequenceNode || r.Kind == yaml.ScalarNode && r.Tag != "!!null" {
 		return nil, fmt.Errorf("line %d: a configuration is a map of settings, such as mcpServers", r.Line)
 	}
 	foreign, errs := check(root, reflect.TypeFor[file](), "")
 	errs = append(errs, expandFile(root, os.LookupEnv))
 	f := defaults()
-	errs = append(errs, unmarshal(root, &f), f.merge(root), f.override(flags))
+	f.surfaces, f.Auth.given = o.Surfaces, child(root, "auth").Kind != 0
+	errs = append(errs, unmarshal(root, &f), f.merge(root), f.override(o.Flags))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	c, err := f.build(path)
-	c.Foreign, c.Unbuilt = append(foreign, c.Foreign...), f.unbuilt(c)
-	return c, err
+	c.Foreign, c.Unbuilt = append(foreign, c.Foreign...), f.unbuilt()
+	return c, located(root, err)
 }
 
 // unmarshal decodes a map of settings and words what is of the wrong type.
@@ -130,22 +134,25 @@ var plainType = strings.NewReplacer(
 	"into float64", "where a number is expected",
 	"into map[string]string", "where a map of texts is expected",
 	"into map[string]config.entry", "where a map of servers by name is expected",
+	"into []config.grantFile", "where a list of grants is expected",
 	"into config.serverFile", "where a server's settings are expected",
 	"into map[string]config.Tool", "where a map of tools by name is expected",
+	"into map[string]config.restTool", "where a map of tools by name is expected",
+	"into config.restFile", "where a REST API's settings are expected",
 	"into []config.Example", "where a list of examples is expected",
 	"into config.", "where a map of settings is expected: ",
 )
 
 func defaults() file {
 	meta := Meta{
-		EnableSemanticSearch: true, EnableCategories: true, EnableSimilarTools: true,
+		EnableSemanticSearch: true, EnableCategories: true, EnableSimilarTools: true, IncludeSignatures: true,
 		DefaultSearchLimit: 10, MaxSearchLimit: 50,
 	}
 	execution := executionFile{TimeoutSeconds: 30, MaxTimeoutSeconds: 300, RetryAttempts: 2, LogAllExecutions: true, ValidateArguments: true}
 	f := file{
 		Listen: "127.0.0.1:7420", State: StateDir(), Log: Log{Level: "info", Format: "text"},
-		Embedding: Embedding{Provider: "builtin"}, Index: Index{HNSWThreshold: -1}, Phrases: Phrases{Pack: "on", Learn: "off"},
-		Meta: meta, Execution: execution,
+		Embedding: Embedding{Provider: "builtin"}, Index: Index{HNSWThreshold: -1}, Phrases: Phrases{Pack: "on", Learn: "off", AutoTools: 60, AutoTokens: 60_000},
+		Meta: meta, Execution: execution, Audit: Audit{Keep: Duration(90 * 24 * time.Hour)},
 	}
 	f.Virtual.Meta, f.Virtual.Execution = meta, execution
 	return f
@@ -173,13 +180,7 @@ func (f *file) merge(root *yaml.Node) error {
 }
 
 // unbuilt names the settings that are accepted and do nothing yet.
-func (f *file) unbuilt(c *Config) []string {
-	var out []string
-	for _, e := range append([]Endpoint{c.Default}, c.Endpoints...) {
-		if !e.HideUnderlyingTools {
-			out = append(out, "hide_underlying_tools: false of "+e.Name)
-		}
-	}
+func (f *file) unbuilt() (out []string) {
 	if f.Meta.EmbeddingModel != "" {
 		out = append(out, "meta_config.embedding_model (embedding.model chooses it)")
 	}

@@ -113,6 +113,55 @@ func TestRealTypeScript(t *testing.T) {
 	}
 }
 
+// TestRealNative lists and calls tools themselves, some of which are not as
+// the protocol has them, through the SDKs of TypeScript and Python.
+func TestRealNative(t *testing.T) {
+	modules, python := need(t, "TOOLDEX_E2E_NPM"), need(t, "TOOLDEX_E2E_PYTHON")
+	s := configureWith(t, object{
+		"sample": object{"command": tooldex(t), "args": []string{"sample-server", "--root", t.TempDir()}},
+		"odd":    object{"command": python, "args": []string{absolute(t, "testdata", "odd.py")}},
+	}, object{"virtual_servers": object{"open": object{"hide_underlying_tools": false}}})
+	output(t, tooldex(t), "reindex", "--config", s.config)
+	endpoint := strings.Replace(serveHTTP(t, s), "/mcp", "/servers/open/mcp", 1)
+	for name, client := range map[string][]string{
+		"v1": {"node", install(t, modules, "client-v1.mjs"), ""}, "v2 legacy": {"node", install(t, modules, "client-v2.mjs"), "legacy"},
+		"v2 auto": {"node", install(t, modules, "client-v2.mjs"), "auto"}, "python": {python, absolute(t, "testdata", "client.py")},
+	} {
+		for over, target := range map[string][]string{
+			"stdio": {tooldex(t), "serve", "--stdio", "--server", "open", "--config", s.config}, "http": {endpoint},
+		} {
+			t.Run(name+"/"+over, func(t *testing.T) {
+				var got struct {
+					Tools  []string
+					Direct string
+				}
+				out := output(t, client[0], slices.Concat(client[1:], target)...)
+				if err := json.Unmarshal([]byte(out), &got); err != nil {
+					t.Fatalf("%v in %s", err, out)
+				}
+				for _, name := range []string{"search_tools", "sample__count_text", "odd__null_schema", "odd__no_schema", "odd__odd_members", "odd__odd_hints", "odd__lists"} {
+					if !slices.Contains(got.Tools, name) {
+						t.Errorf("%s is not among %v", name, got.Tools)
+					}
+				}
+				if !strings.Contains(got.Direct, `"words":3`) {
+					t.Errorf("the call gave %s", got.Direct)
+				}
+			})
+		}
+	}
+}
+
+// absolute is the path of a file of this folder.
+func absolute(t *testing.T, parts ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // install copies a script beside the installed packages, where node finds
 // what it imports.
 func install(t *testing.T, modules, script string) string {

@@ -110,6 +110,30 @@ func startOllama(t *testing.T) *endpoint {
 	return e
 }
 
+// ollamaChat is a chat model at Ollama, and the section of a configuration that
+// names it; llamaChat at llama-server.
+func ollamaChat(t *testing.T) object {
+	e := startOllama(t)
+	base, err := url.Parse(e.config.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	createModel(t, base, tinyChatModel(1))
+	return e.embedding()
+}
+
+func llamaChat(t *testing.T) object {
+	program := needEndpoint(t, "TOOLDEX_LLAMA_SERVER")
+	addr, model := freeAddress(t), filepath.Join(t.TempDir(), "tiny.gguf")
+	if err := os.WriteFile(model, tinyChatModel(1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(addr, ":")
+	newDaemon(t, "http://"+addr+"/health", nil,
+		program, "--model", model, "--host", host, "--port", port, "--threads", "1", "--alias", "tiny", "--ctx-size", fmt.Sprint(chatContext), "--parallel", "1")
+	return object{"provider": embed.OpenAI, "model": "tiny", "url": "http://" + addr + "/v1"}
+}
+
 // createModel gives Ollama a model file. One thread is enough for it, and
 // several wait for each other where processors are busy.
 func createModel(t *testing.T, base *url.URL, file []byte) {

@@ -45,7 +45,11 @@ func tinyModel(seed uint64) []byte {
 	meta := &metadata{}
 	vocab := modelVocabulary()
 	meta.describe(vocab)
-	tensors := modelTensors(len(vocab))
+	return gguf(meta, modelTensors(len(vocab)), seed)
+}
+
+// gguf is a model file with random weights.
+func gguf(meta *metadata, tensors []tensor, seed uint64) []byte {
 	var out bytes.Buffer
 	out.WriteString("GGUF")
 	put(&out, uint32(3), uint64(len(tensors)), uint64(meta.entries))
@@ -121,6 +125,23 @@ func (m *metadata) describe(vocab []string) {
 	}
 	m.number("tokenizer.ggml.bos_token_id", 2)
 	m.number("tokenizer.ggml.eos_token_id", 3)
+	m.tokens(vocab, func(i int) int32 {
+		if i < 5 {
+			return controlToken
+		}
+		return normalToken
+	})
+}
+
+// Kinds of tokens.
+const (
+	normalToken  = 1
+	unknownToken = 2
+	controlToken = 3
+	byteToken    = 6
+)
+
+func (m *metadata) tokens(vocab []string, kind func(i int) int32) {
 	m.key("tokenizer.ggml.tokens", typeArray)
 	put(&m.buf, uint32(typeString), uint64(len(vocab)))
 	for _, w := range vocab {
@@ -129,11 +150,7 @@ func (m *metadata) describe(vocab []string) {
 	m.key("tokenizer.ggml.token_type", typeArray)
 	put(&m.buf, uint32(typeInt32), uint64(len(vocab)))
 	for i := range vocab {
-		kind := int32(1) // a normal token
-		if i < 5 {
-			kind = 3 // a control token
-		}
-		put(&m.buf, kind)
+		put(&m.buf, kind(i))
 	}
 }
 
@@ -153,6 +170,8 @@ type tensor struct {
 	dims   []int   // the contiguous one first
 	spread float64 // standard deviation
 	value  float32 // where spread is 0
+	every  int     // if above 0, each so many numbers from the first are value instead
+	set    map[int]float32
 }
 
 func (t tensor) size() int {
@@ -167,8 +186,11 @@ func (t tensor) data(rnd *rand.Rand) []byte {
 	out := make([]byte, padded(4*uint64(t.size())))
 	for i := range t.size() {
 		x := t.value
-		if t.spread > 0 {
+		if t.spread > 0 && (t.every == 0 || i%t.every > 0) {
 			x = float32(rnd.NormFloat64() * t.spread)
+		}
+		if y, ok := t.set[i]; ok {
+			x = y
 		}
 		enc.LittleEndian.PutUint32(out[4*i:], math.Float32bits(x))
 	}
@@ -187,9 +209,9 @@ func (t tensor) describe(b *bytes.Buffer, offset uint64) {
 func modelTensors(words int) []tensor {
 	const d = modelDims
 	ts := []tensor{
-		{"token_embd.weight", []int{d, words}, 1, 0},
-		{"token_types.weight", []int{d, 2}, .1, 0},
-		{"position_embd.weight", []int{d, modelContext}, .5, 0},
+		{name: "token_embd.weight", dims: []int{d, words}, spread: 1},
+		{name: "token_types.weight", dims: []int{d, 2}, spread: .1},
+		{name: "position_embd.weight", dims: []int{d, modelContext}, spread: .5},
 	}
 	ts = append(ts, layerNorm("token_embd_norm", d)...)
 	for _, name := range []string{"attn_q", "attn_k", "attn_v", "attn_output"} {
@@ -203,15 +225,15 @@ func modelTensors(words int) []tensor {
 
 func linear(name string, in, out int) []tensor {
 	return []tensor{
-		{name + ".weight", []int{in, out}, 1 / math.Sqrt(float64(in)), 0},
-		{name + ".bias", []int{out}, .02, 0},
+		{name: name + ".weight", dims: []int{in, out}, spread: 1 / math.Sqrt(float64(in))},
+		{name: name + ".bias", dims: []int{out}, spread: .02},
 	}
 }
 
 func layerNorm(name string, d int) []tensor {
 	return []tensor{
-		{name + ".weight", []int{d}, 0, 1},
-		{name + ".bias", []int{d}, .02, 0},
+		{name: name + ".weight", dims: []int{d}, value: 1},
+		{name: name + ".bias", dims: []int{d}, spread: .02},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -86,9 +87,17 @@ type object = map[string]any
 // configure writes a configuration that names the servers.
 func configure(t *testing.T, servers object) setup {
 	t.Helper()
+	return configureWith(t, servers, nil)
+}
+
+// configureWith is configure with other settings, too.
+func configureWith(t *testing.T, servers, settings object) setup {
+	t.Helper()
 	dir := t.TempDir()
 	s := setup{config: filepath.Join(dir, "tooldex.json"), state: filepath.Join(dir, "state")}
-	data, err := json.Marshal(object{"state": s.state, "mcpServers": servers})
+	all := object{"state": s.state, "mcpServers": servers}
+	maps.Copy(all, settings)
+	data, err := json.Marshal(all)
 	if err != nil {
 		t.Fatal(err)
 	}

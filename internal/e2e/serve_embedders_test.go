@@ -17,8 +17,8 @@ func (e *endpoint) embedding() object {
 	return object{"provider": e.config.Provider, "model": e.config.Model, "url": e.config.URL}
 }
 
-// setEmbedding writes the section into a configuration.
-func (s setup) setEmbedding(t *testing.T, section object) {
+// set writes a section into a configuration.
+func (s setup) set(t *testing.T, key string, section object) {
 	t.Helper()
 	var c object
 	data, err := os.ReadFile(s.config)
@@ -28,7 +28,7 @@ func (s setup) setEmbedding(t *testing.T, section object) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		t.Fatal(err)
 	}
-	c["embedding"] = section
+	c[key] = section
 	if data, err = json.Marshal(c); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func searchedBy(t *testing.T, s *mcp.ClientSession, prefix string) object {
 func TestRealEmbedderServe(t *testing.T) {
 	s := sampleSetup(t)
 	eachEndpoint(t, func(t *testing.T, e *endpoint) {
-		s.setEmbedding(t, e.embedding())
+		s.set(t, "embedding", e.embedding())
 		address := serveHTTP(t, s)
 		session := connect(t, &mcp.StreamableClientTransport{Endpoint: address}, "")
 		find(t, session, "count the words of a text", "sample/count_text")

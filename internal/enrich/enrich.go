@@ -8,6 +8,7 @@ package enrich
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,7 +53,14 @@ type Options struct {
 	PerMinute int                   // requests; 0 is no bound
 	Hopeless  func(err error) bool  // of errors that every tool would get; nil knows none
 	Progress  func(done, total int) // may be nil
+
+	// Asked is told of each tool that the model was asked for: what it took,
+	// and why it got no phrases; nil tells nobody.
+	Asked func(t Tool, tokens int, err error)
 }
+
+// ErrAnswer says that the model did answer, and not what can be stored.
+var ErrAnswer = errors.New("no phrases")
 
 // A Result is what a run did.
 type Result struct {
@@ -94,11 +102,15 @@ func Run(ctx context.Context, m Model, s Store, tools []Tool, o Options) (*Resul
 			break
 		}
 		r.Tools++
+		before := r.Tokens
 		err := r.one(ctx, m, s, t, names)
 		if ctx.Err() != nil {
 			r.Left, r.Why = len(tools)-i, "it was interrupted"
 			r.Tools--
 			break
+		}
+		if o.Asked != nil {
+			o.Asked(t, r.Tokens-before, err)
 		}
 		inRow++
 		if err == nil {
@@ -159,14 +171,14 @@ func (r *Result) one(ctx context.Context, m Model, s Store, t Tool, names map[st
 	r.Tokens += tokens
 	said, err := parse(text)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	good, refused := check(t, said, names)
 	for _, why := range refused {
 		r.Refused[why]++
 	}
 	if len(good) < fewest {
-		return fmt.Errorf("%d of %d phrases passed the checks, fewer than %d", len(good), len(said), fewest)
+		return fmt.Errorf("%w: %d of %d passed the checks, fewer than %d", ErrAnswer, len(good), len(said), fewest)
 	}
 	for i := range good {
 		good[i].Source, good[i].Model = phrase.Model, m.Name()+" (prompt "+PromptVersion+")"

@@ -116,45 +116,31 @@ func (f *File) Replace(text []byte) error {
 	return os.Chmod(f.real, f.mode)
 }
 
-// lock keeps other tooldex processes from replacing the same file. The lock's
-// file lies in the cache folder, so that no program's settings folder gets one.
+// lock keeps other tooldex processes from replacing the same file.
 func (f *File) lock() (unlock func(), err error) {
-	dir := filepath.Join(xdg.CacheHome, "tooldex")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	absolute, err := filepath.Abs(f.real)
+	path, err := f.note("lock")
 	if err != nil {
 		return nil, err
 	}
-	l := flock.New(filepath.Join(dir, fmt.Sprintf("settings-%x.lock", sha256.Sum256([]byte(absolute)))))
+	l := flock.New(path)
 	if err := l.Lock(); err != nil {
 		return nil, err
 	}
 	return func() { l.Close() }, nil // closing is what unlocks
 }
 
-// Keep writes a copy of the file beside it, under the first free name of
-// path.bak, path.bak.1 …, unless one of them holds the same, and returns that
-// name; "" where there is no file.
-func (f *File) Keep() (string, error) {
-	if !f.Exists() {
-		return "", nil
+// note is where something about the file is noted, in the cache folder, so
+// that no program's settings folder gets it.
+func (f *File) note(kind string) (string, error) {
+	dir := filepath.Join(xdg.CacheHome, "tooldex")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
 	}
-	for n := 0; ; n++ {
-		copied := f.Path + ".bak"
-		if n > 0 {
-			copied = fmt.Sprintf("%s.%d", copied, n)
-		}
-		err := WriteNew(copied, f.Text)
-		if errors.Is(err, fs.ErrExist) {
-			if there, err := os.ReadFile(copied); err == nil && bytes.Equal(there, f.Text) {
-				return copied, nil // switching something on and off needs two copies, not many
-			}
-			continue
-		}
-		return copied, err
+	absolute, err := filepath.Abs(f.real)
+	if err != nil {
+		return "", err
 	}
+	return filepath.Join(dir, fmt.Sprintf("settings-%x.%s", sha256.Sum256([]byte(absolute)), kind)), nil
 }
 
 // WriteNew writes a file that must not exist yet, for its owner alone.

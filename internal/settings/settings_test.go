@@ -2,9 +2,11 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +94,50 @@ func TestEditRefuses(t *testing.T) {
 		if out, err := Set(Guess([]byte(text)), []byte(text), true, "s", "b", "disabled"); err == nil || !strings.Contains(err.Error(), want) && want != "wrong" {
 			t.Errorf("%q: %v, want %q; got\n%s", text, err, want, out)
 		}
+	}
+}
+
+// Of many copies the first and the newest stay, and what others have written.
+func TestCopiesDoNotPileUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "Ümläute und Blank.json")
+	write(t, path, "0")
+	write(t, path+".bak.2", "the user's own")
+	write(t, path+".bak.old", "the user's own, too")
+	for n := range 20 {
+		f, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied, err := f.Keep()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(copied); err != nil || string(text) != fmt.Sprint(n) {
+			t.Errorf("copy %d is %s with %q, %v", n, copied, text, err)
+		}
+		if n == 4 {
+			write(t, copied, "edited since")
+		}
+		if n == 6 {
+			write(t, path, "0") // as it was at first
+			if again, err := Read(path); err != nil {
+				t.Fatal(err)
+			} else if copied, err := again.Keep(); err != nil || copied != path+".bak.3" {
+				t.Errorf("the first text again is kept as %s, %v", copied, err)
+			}
+		}
+		write(t, path, fmt.Sprint(n+1))
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, strings.TrimPrefix(e.Name(), filepath.Base(path)))
+	}
+	if want := []string{"", ".bak.18", ".bak.19", ".bak.2", ".bak.20", ".bak.21", ".bak.22", ".bak.3", ".bak.7", ".bak.old"}; !slices.Equal(got, want) {
+		t.Errorf("there are %q, want %q", got, want)
 	}
 }
 

@@ -17,5 +17,8 @@ const { tools } = await client.listTools();
 const search = await client.callTool({ name: "search_tools", arguments: { query: "count the words of a text" } });
 const found = JSON.parse(search.content[0].text).tools[0].qualified_name;
 const result = await client.callTool({ name: "execute_tool", arguments: { tool_name: "sample/count_text", arguments: { text: "one two three" } } });
-console.log(JSON.stringify({ version, tools: tools.map((t) => t.name), found, result: result.content[0].text }));
+const direct = tools.some((t) => t.name === "sample__count_text")
+  ? (await client.callTool({ name: "sample__count_text", arguments: { text: "one two three" } })).content[0].text
+  : "";
+console.log(JSON.stringify({ version, tools: tools.map((t) => t.name), found, result: result.content[0].text, direct }));
 await client.close();

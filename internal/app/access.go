@@ -1,0 +1,209 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tooldex/tooldex/gateway/audit"
+	"github.com/tooldex/tooldex/gateway/auth"
+	"github.com/tooldex/tooldex/gateway/auth/httpauth"
+	"github.com/tooldex/tooldex/gateway/auth/oauth"
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/config"
+)
+
+// tokensFile is where the state folder has tokens that were made at run time.
+const tokensFile = "tokens.json"
+
+// lookForRevoked is how often it is looked whether tokens were revoked, whose
+// sessions then end. Their requests are refused at once.
+const lookForRevoked = time.Second
+
+// An Access is who may call, and what they may do, by the configuration in
+// force.
+type Access struct {
+	e      *Engine
+	guard  *httpauth.Guard
+	tokens *auth.Tokens
+	policy atomic.Pointer[auth.Policy] // nil: whoever calls is the operator
+
+	asked  *config.OAuth   // of the verifier below
+	oauth  *oauth.Verifier // nil for none
+	issuer chan *oauth.Verifier
+}
+
+func newAccess(e *Engine) *Access {
+	a := &Access{e: e, issuer: make(chan *oauth.Verifier, 1), tokens: auth.NewTokens(nil, tokenFile(e.Config))}
+	a.guard = httpauth.New(e.log, a.failed)
+	return a
+}
+
+// failed audits a request of nobody's.
+func (a *Access) failed(endpoint, reason string) {
+	if a.e.audit != nil {
+		a.e.audit.Add(audit.Event{Kind: audit.AuthFailed, Endpoint: endpoint, Reason: reason})
+	}
+}
+
+// tokenFile has the tokens that were made at run time; nil without a state
+// folder.
+func tokenFile(cfg *config.Config) *auth.TokenFile {
+	if cfg.State == "" {
+		return nil
+	}
+	return auth.NewTokenFile(filepath.Join(cfg.State, tokensFile))
+}
+
+// TokenFile is where tokens that are made at run time are kept, in a state
+// folder that is there.
+func TokenFile(cfg *config.Config) (*auth.TokenFile, error) {
+	if cfg.State == "" {
+		return nil, errors.New("there is no state folder to keep tokens in; set state in the configuration")
+	}
+	if err := os.MkdirAll(cfg.State, 0o700); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return tokenFile(cfg), nil
+}
+
+// narrow is what the caller of ctx sees of what an endpoint shows.
+func (a *Access) narrow(ctx context.Context, endpoint string, shows view.View) view.View {
+	policy := a.policy.Load()
+	if policy == nil {
+		return shows
+	}
+	return policy.View(auth.Of(ctx), endpoint, shows)
+}
+
+// adopt puts in force what a configuration says, as labels do by now, and ends
+// what is not allowed any more.
+func (a *Access) adopt(cfg *config.Config) {
+	before := a.policy.Load()
+	a.tokens.Configure(cfg.Auth.Tokens)
+	if !cfg.Auth.Enabled {
+		a.policy.Store(nil)
+		a.guard.Use(nil)
+		return
+	}
+	policy := PolicyOf(cfg, a.e.Gateway.Labels)
+	a.policy.Store(policy)
+	if !reflect.DeepEqual(a.asked, cfg.Auth.OAuth) {
+		a.asked, a.oauth = cfg.Auth.OAuth, nil
+		if cfg.Auth.OAuth != nil {
+			a.oauth = oauth.New(cfg.Auth.OAuth.Config, a.e.log)
+		}
+		select { // the last one counts
+		case <-a.issuer:
+		default:
+		}
+		a.issuer <- a.oauth
+	}
+	a.guard.Use(a.state(cfg, policy))
+	a.end(func(who *auth.Principal, endpoint string) bool {
+		return who == nil || before == nil || !a.tokens.Hold(who) || policy.Loses(a.byNow(who), endpoint, before, who)
+	})
+}
+
+// byNow is who, of the teams that its token has by now.
+func (a *Access) byNow(who *auth.Principal) *auth.Principal {
+	if now, err := a.tokens.Named(who.Name); err == nil && now != nil {
+		return now
+	}
+	return who
+}
+
+func (a *Access) state(cfg *config.Config, policy *auth.Policy) *httpauth.State {
+	s := &httpauth.State{Policy: policy, Tokens: a.tokens, OAuth: a.oauth, Base: Base(cfg), BehindProxy: cfg.BehindProxy}
+	if cfg.Auth.OAuth != nil {
+		s.Issuer, s.Scopes = cfg.Auth.OAuth.Issuer, cfg.Auth.OAuth.Scopes
+	}
+	return s
+}
+
+// Base is the scheme and host by which clients reach a configuration's
+// endpoints.
+func Base(cfg *config.Config) string {
+	switch {
+	case cfg.PublicURL != "":
+		return cfg.PublicURL
+	case cfg.TLS.Cert != "":
+		return "https://" + cfg.Listen
+	}
+	return "http://" + cfg.Listen
+}
+
+// hosts are the names, beside those of this machine, by which clients reach a
+// configuration's endpoints.
+func hosts(cfg *config.Config) []string {
+	var out []string
+	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
+		out = append(out, u.Host)
+	}
+	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil && !config.Loopback(host) && host != "" {
+		out = append(out, host)
+	}
+	return out
+}
+
+// PolicyOf is what a configuration grants, for tools with these labels.
+func PolicyOf(cfg *config.Config, labels func(*index.Tool) view.Labels) *auth.Policy {
+	var owned auth.Owned
+	for _, s := range cfg.Servers {
+		owned.Principals, owned.Teams = append(owned.Principals, s.Owners...), append(owned.Teams, s.Teams...)
+	}
+	slices.Sort(owned.Teams)
+	owned.Teams = slices.Compact(owned.Teams)
+	return auth.NewPolicy(cfg.Auth.Grants, labels, owned)
+}
+
+// run keeps the keys of the issuer, and ends what stands on revoked tokens,
+// until ctx ends.
+func (a *Access) run(ctx context.Context) {
+	look := time.NewTicker(lookForRevoked)
+	defer look.Stop()
+	stop, done := func() {}, make(chan struct{})
+	close(done)
+	defer func() { stop(); <-done }()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			a.end(func(who *auth.Principal, _ string) bool { return who != nil && !a.tokens.Hold(who) })
+		case v := <-a.issuer:
+			stop()
+			<-done
+			stop, done = begin(ctx, v)
+		}
+	}
+}
+
+// begin has a verifier keep its keys until stop is called; done is closed
+// when it has ended.
+func begin(ctx context.Context, v *oauth.Verifier) (stop func(), done chan struct{}) {
+	ctx, stop = context.WithCancel(ctx)
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		if v != nil {
+			v.Run(ctx)
+		}
+	}()
+	return stop, done
+}
+
+// end ends requests and sessions of those that gone says it of.
+func (a *Access) end(gone func(who *auth.Principal, endpoint string) bool) {
+	a.guard.End(gone)
+	a.e.endpoints.host.CloseSessions(gone)
+}

@@ -1,0 +1,55 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tooldex/tooldex/gateway/auth"
+	"github.com/tooldex/tooldex/gateway/view"
+	"github.com/tooldex/tooldex/index"
+)
+
+// Policy is what the configuration in force grants; nil when nobody is asked
+// who calls.
+func (a *Access) Policy() *auth.Policy { return a.policy.Load() }
+
+// Principal is the one of a name, such as token:ci-bot, of its own teams and of
+// these.
+func (a *Access) Principal(name string, teams []string) (*auth.Principal, error) {
+	who := &auth.Principal{Name: name, Most: auth.Admin}
+	if strings.HasPrefix(name, "token:") {
+		known, err := a.tokens.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		if known == nil {
+			return nil, fmt.Errorf("there is no token of principal %s; \"tooldex auth token list\" shows those there are", name)
+		}
+		who = known
+	}
+	return &auth.Principal{Name: who.Name, Teams: append(who.Teams[:len(who.Teams):len(who.Teams)], teams...), Most: who.Most}, nil
+}
+
+// A Shown endpoint is what one shows to whoever may see it all.
+type Shown struct {
+	Name string
+	View view.View
+}
+
+// Shown are the endpoints that are served, the default one first.
+func (a *Access) Shown() (out []Shown) {
+	a.e.endpoints.mu.Lock()
+	defer a.e.endpoints.mu.Unlock()
+	for _, x := range a.e.endpoints.defined(a.e.live.config()) {
+		if x.Enabled && x.Problem == "" {
+			out = append(out, Shown{x.Name, viewOf(a.e.Gateway, x)})
+		}
+	}
+	return out
+}
+
+// Count is how many tools a view shows.
+func (a *Access) Count(v view.View) int {
+	_, n := a.e.Index.List(index.Listing{Filter: v.Over(index.Filter{}), Limit: 1})
+	return n
+}

@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp"
+	"github.com/tooldex/tooldex/gateway/upstream/rest"
+	"github.com/tooldex/tooldex/internal/config"
+)
+
+// Upstreams are all that own tools: MCP servers and REST APIs, under one set
+// of names. Its methods are safe for concurrent use.
+type Upstreams struct {
+	mcp  *mcp.Set
+	rest *rest.Set
+}
+
+// newUpstreams makes the sets of the servers, those with a mistake in their
+// entries among them, so that their calls say why.
+func (e *Engine) newUpstreams(o Options) (*Upstreams, error) {
+	servers, apis := specs(e.Config), restSpecs(e.Config)
+	if o.Servers != nil {
+		servers = slices.DeleteFunc(servers, func(sp mcp.Spec) bool { return !slices.Contains(o.Servers, sp.Name) })
+		apis = slices.DeleteFunc(apis, func(sp rest.Spec) bool { return !slices.Contains(o.Servers, sp.Name) })
+	}
+	var memory mcp.Memory // none for a catalog in memory, which has no folder
+	if e.Config.State != "" {
+		memory = &eraFile{path: filepath.Join(e.Config.State, "eras.json"), log: e.log}
+	}
+	var u Upstreams
+	var err, other error
+	u.mcp, err = mcp.NewSet(servers, mcp.Options{
+		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, Memory: memory, OnList: e.listed, Stored: e.stored,
+	})
+	u.rest, other = rest.NewSet(apis, rest.Options{
+		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, OnList: e.listed, Stored: e.stored,
+	})
+	return &u, errors.Join(err, other)
+}
+
+// apply puts the servers of a configuration in place of those that there are.
+func (u *Upstreams) apply(cfg *config.Config) (mcp.Changes, error) {
+	c, err := u.mcp.Apply(specs(cfg))
+	if err != nil {
+		return c, err
+	}
+	added, changed, removed, err := u.rest.Apply(restSpecs(cfg))
+	for _, part := range []struct {
+		all  *[]string
+		more []string
+	}{{&c.Added, added}, {&c.Changed, changed}, {&c.Removed, removed}} {
+		*part.all = append(*part.all, part.more...)
+		slices.Sort(*part.all)
+	}
+	return c, err
+}
+
+// Run runs all of them until ctx ends.
+func (u *Upstreams) Run(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- u.rest.Run(ctx) }()
+	return errors.Join(u.mcp.Run(ctx), <-done)
+}
+
+// Call implements [gateway.Caller].
+func (u *Upstreams) Call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
+	if u.rest.Has(r.Server) {
+		return u.rest.Call(ctx, r)
+	}
+	return u.mcp.Call(ctx, r)
+}
+
+// Refresh has a server list its tools now, and returns the list when it is
+// stored.
+func (u *Upstreams) Refresh(ctx context.Context, server string) (upstream.Listing, error) {
+	if u.rest.Has(server) {
+		return u.rest.Refresh(ctx, server)
+	}
+	return u.mcp.Refresh(ctx, server)
+}
+
+// Status describes all of them, by name.
+func (u *Upstreams) Status() []upstream.Status {
+	all := append(u.mcp.Status(), u.rest.Status()...)
+	slices.SortFunc(all, func(a, b upstream.Status) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}

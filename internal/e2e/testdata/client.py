@@ -1,0 +1,24 @@
+"""client.py ENDPOINT|COMMAND ARGS...: lists and calls a tool itself through
+Python's SDK, and prints what it saw as JSON."""
+import asyncio
+import json
+import sys
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamablehttp_client
+
+
+async def main(target, *args):
+    if target.startswith("http"):
+        transport = streamablehttp_client(target)
+    else:
+        transport = stdio_client(StdioServerParameters(command=target, args=list(args)))
+    async with transport as (read, write, *_), ClientSession(read, write) as session:
+        version = (await session.initialize()).protocolVersion
+        tools = [t.name for t in (await session.list_tools()).tools]
+        direct = await session.call_tool("sample__count_text", {"text": "one two three"})
+        print(json.dumps({"version": version, "tools": tools, "direct": direct.content[0].text}))
+
+
+asyncio.run(main(*sys.argv[1:]))
