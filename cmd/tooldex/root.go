@@ -8,11 +8,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/auditcmd"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/authcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/clientcmd"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/endpointcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/evalcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/gatewaycmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/phrasecmd"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/restcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/searchcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/servercmd"
 )
@@ -52,8 +56,8 @@ func newRoot(c *cli.CLI) *cobra.Command {
 	root.SetUsageTemplate(strings.NewReplacer(
 		".LocalFlags.FlagUsages", "wrapped .LocalFlags", ".InheritedFlags.FlagUsages", "wrapped .InheritedFlags",
 	).Replace(root.UsageTemplate()))
-	cli.Group(root, slices.Concat(gatewaycmd.Commands(c), searchcmd.Commands(c), servercmd.Commands(c), phrasecmd.Commands(c), clientcmd.Commands(c),
-		evalcmd.Commands(c), []*cobra.Command{versionCommand(c)})...)
+	cli.Group(root, slices.Concat(gatewaycmd.Commands(c), searchcmd.Commands(c), servercmd.Commands(c), endpointcmd.Commands(c), phrasecmd.Commands(c), auditcmd.Commands(c), restcmd.Commands(c), authcmd.Commands(c), clientcmd.Commands(c),
+		evalcmd.Commands(c), []*cobra.Command{versionCommand(c), manCommand(c)})...)
 	cli.WrapArgs(root)
 	c.CompleteFlags(root)
 	return root

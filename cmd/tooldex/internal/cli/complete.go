@@ -10,6 +10,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/embed"
 	"github.com/tooldex/tooldex/eval/metric"
+	"github.com/tooldex/tooldex/gateway/audit"
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/app"
@@ -30,9 +31,11 @@ var (
 		"log.level": {"debug", "info", "warn", "error"},
 		"embedder":  {embed.Builtin, embed.Ollama, embed.OpenAI, embed.None},
 		"transport": {"http", "sse"},
+		"method":    {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"},
 		"surface":   serve.Surfaces(),
 		"source":    {"config", "pack", "model", "import", "use"},
 		"format":    {"jsonl", "tsv"},
+		"event":     audit.Events(),
 		"metric":    metric.Names([]int{1, 5, 10}),
 	}
 )
@@ -53,7 +56,10 @@ func (c *CLI) CompleteFlags(cmd *cobra.Command) {
 	folder := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	open := map[string]completion{
 		"server": c.CompleteServers, "category": c.CompleteLabels, "tag": c.CompleteLabels, "expect": c.CompleteTools,
-		"model": nothing, "state": folder, "root": folder, "listen": nothing, "http": nothing, "title": nothing, "env": nothing, "header": nothing, "cwd": folder, "split": nothing, "args": nothing,
+		"model": nothing, "since": nothing, "principal": nothing, "team": nothing, "endpoint": nothing, "state": folder, "root": folder, "listen": nothing, "http": nothing, "title": nothing, "env": nothing, "header": nothing, "cwd": folder, "split": nothing, "args": nothing,
+		"path": nothing, "operation": nothing,
+		"include-servers": c.CompleteServers, "exclude-servers": c.CompleteServers, "include-tags": c.CompleteLabels, "exclude-tags": c.CompleteLabels,
+		"include-categories": c.CompleteLabels, "include-visibility": nothing, "include-teams": nothing, "name-patterns": nothing, "exclude-name-patterns": nothing, "template": nothing,
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete, known := open[f.Name]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
 )
@@ -22,7 +23,7 @@ func (c *CLI) LoadConfig(cmd *cobra.Command, optional bool) (*config.Config, err
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := config.Load(config.Options{Path: path, Flags: cmd.Flags(), Optional: optional})
+	cfg, err := config.Load(config.Options{Path: path, Flags: cmd.Flags(), Surfaces: serve.Surfaces(), Optional: optional})
 	switch {
 	case errors.Is(err, config.ErrNone):
 		if here := config.Unused(""); len(here) > 0 {
@@ -44,7 +45,7 @@ func (c *CLI) ReadConfig(cmd *cobra.Command) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.Load(config.Options{Path: path, Flags: cmd.Flags()})
+	return config.Load(config.Options{Path: path, Flags: cmd.Flags(), Surfaces: serve.Surfaces()})
 }
 
 // sayConfig tells which configuration is used and who chose it.

@@ -272,5 +272,9 @@ func demoExecute(ctx context.Context, e *app.Engine, args string) (json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	return e.Server.Call(ctx, "execute_tool", arguments).JSON, nil
+	s, err := e.Endpoint(config.DefaultEndpoint)
+	if err != nil {
+		return nil, err
+	}
+	return s.Call(ctx, "execute_tool", arguments).JSON, nil
 }

@@ -40,6 +40,7 @@ func (c commands) demoServe(cmd *cobra.Command, cfg *config.Config, addr string)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	c.serveAPI(e, ln)
 	err = e.Serve(cmd.Context(), ln, func(ctx context.Context) error {
 		err := c.anyWalk(ctx, e)
 		if err == nil {

@@ -1,7 +1,6 @@
 package gatewaycmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,9 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/attach"
+	"github.com/tooldex/tooldex/internal/certs"
 	"github.com/tooldex/tooldex/internal/config"
+	"github.com/tooldex/tooldex/internal/manage"
 )
 
 const serveHelp = `Serve MCP clients: streamable HTTP on /mcp in every protocol version, with
@@ -50,8 +51,8 @@ func (c commands) serve() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve one client on standard input and output")
 	cmd.Flags().StringVar(&surface, "surface", "", "serve this `set` of meta-tools in place of meta_server.default.surface")
-	cmd.Flags().StringVar(&server, "server", "", "with --stdio: serve the virtual server of this `name`")
-	cmd.Flags().String("listen", "", "serve HTTP on this loopback `address` (default 127.0.0.1:7420)")
+	cmd.Flags().StringVar(&server, "server", config.DefaultEndpoint, "with --stdio: serve the virtual server of this `name`")
+	cmd.Flags().String("listen", "", "serve HTTP on this `address` (default 127.0.0.1:7420)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if stdio && cmd.Flags().Changed("listen") {
 			return cli.Usagef(cmd, "--stdio and --listen: want one of them")
@@ -61,13 +62,13 @@ func (c commands) serve() *cobra.Command {
 				return err
 			}
 		}
-		if server != "" && !stdio {
+		if cmd.Flags().Changed("server") && !stdio {
 			return cli.Usagef(cmd, "--server goes with --stdio; over HTTP connect to /servers/%s/mcp", server)
 		}
 		if stdio {
 			return c.serveStdio(cmd, chosen{surface, server})
 		}
-		return c.serveHTTP(cmd, chosen{surface: surface})
+		return c.serveHTTP(cmd, chosen{surface, server})
 	}
 	return cmd
 }
@@ -81,48 +82,50 @@ func (c commands) serving(cmd *cobra.Command, as chosen, claimed *attach.Listene
 			if err != nil {
 				return nil, err
 			}
-			return as.apply(cfg)
+			return cfg, as.apply(cfg)
 		},
 	}
 }
 
-// chosen is what flags say of the endpoint that is served: its surface and, on
-// stdio, its name; "" leave the configuration's.
+// chosen is what flags say of the endpoint that is served: its surface, "" for
+// the configuration's, and its name.
 type chosen struct{ surface, server string }
 
-// apply has a configuration serve what is chosen as its default endpoint.
-func (as chosen) apply(cfg *config.Config) (*config.Config, error) {
-	if as.server != "" {
-		e, err := cfg.Endpoint(as.server)
-		if err != nil {
-			return nil, fmt.Errorf("--server: %w", err)
-		}
-		if !e.Enabled {
-			return nil, fmt.Errorf("--server: virtual server %s is disabled in %s", as.server, cfg.Path)
-		}
-		cfg.Default = e
+// apply gives the chosen endpoint the chosen surface.
+func (as chosen) apply(cfg *config.Config) error {
+	if as.surface == "" {
+		return nil // the endpoint may be one that is not in the file
 	}
-	cfg.Default.Surface = cmp.Or(as.surface, cfg.Default.Surface)
-	return cfg, nil
+	chosen := &cfg.Default
+	for i := range cfg.Endpoints {
+		if cfg.Endpoints[i].Name == as.server {
+			chosen = &cfg.Endpoints[i]
+		}
+	}
+	if err := chosen.SetSurface(as.surface); err != nil {
+		return fmt.Errorf("--surface: %s: %w", cfg.Path, err)
+	}
+	return nil
 }
 
-// find is who serves cfg already, else the place for this process to do so; it
-// has neither when it is to work alone.
-func (c commands) find(ctx context.Context, cfg *config.Config, log *slog.Logger) (link io.ReadWriteCloser, claimed *attach.Listener) {
-	link, err := app.Attached(ctx, cfg, c.Version)
-	if err == nil {
-		return link, nil
+// find is who serves the endpoint already, else the place for this process to
+// do so; it has neither when it is to work alone.
+func (c commands) find(ctx context.Context, cfg *config.Config, endpoint string, log *slog.Logger) (link io.ReadWriteCloser, claimed *attach.Listener, err error) {
+	refused := new(*attach.EndpointError)
+	link, err = app.Attached(ctx, cfg, c.Version, endpoint)
+	if err == nil || errors.As(err, refused) {
+		return link, nil, err
 	}
 	log.Debug("not attached", "reason", err)
 	claimed, err = app.Claim(ctx, cfg, c.Version, false)
 	if err == nil && claimed == nil { // another was faster
-		link, err = app.Attached(ctx, cfg, c.Version)
+		link, err = app.Attached(ctx, cfg, c.Version, endpoint)
 	}
-	if err != nil {
+	if err != nil && !errors.As(err, refused) {
 		log.Warn("this process works alone", "reason", err)
-		return nil, claimed
+		err = nil
 	}
-	return link, claimed
+	return link, claimed, err
 }
 
 // reloadAtHangup has the configuration read again at SIGHUP, which a terminal
@@ -135,10 +138,10 @@ func (c commands) serveHTTP(cmd *cobra.Command, as chosen) error {
 	if err != nil {
 		return err
 	}
-	if cfg, err = as.apply(cfg); err != nil {
+	if err := as.apply(cfg); err != nil {
 		return err
 	}
-	ln, err := listenLoopback(cfg.Listen)
+	ln, err := c.listen(cmd, cfg)
 	if err != nil {
 		return err
 	}
@@ -151,11 +154,43 @@ func (c commands) serveHTTP(cmd *cobra.Command, as chosen) error {
 		return errors.Join(err, ln.Close())
 	}
 	c.reloadAtHangup(e)
-	c.Note("serving %s of %s on http://%s/mcp", term.Plural(e.Index.Status().Tools, "tool"), term.Plural(len(cfg.Servers), "server"), ln.Addr())
+	c.serveAPI(e, ln)
+	scheme := "http"
+	if cfg.TLS.Cert != "" {
+		scheme = "https"
+	}
+	c.Note("serving %s of %s on %s://%s/mcp", term.Plural(e.Index.Status().Tools, "tool"), term.Plural(len(cfg.Servers), "server"), scheme, ln.Addr())
+	for _, w := range cfg.Auth.Warnings {
+		c.Note("warning: %s", w)
+	}
 	if len(cfg.Servers)+len(cfg.Broken()) == 0 {
 		c.Note("warning: %s names no server; \"tooldex import --write\" takes over those of your clients", cfg.Path)
 	}
 	return errors.Join(e.Serve(cmd.Context(), ln, nil), e.Close())
+}
+
+// serveAPI has the API of administrators served, too.
+func (c commands) serveAPI(e *app.Engine, ln net.Listener) {
+	if err := manage.Serve(e, c.Version, ln.Addr()); err != nil {
+		c.Note("warning: virtual servers cannot be changed while this process serves: %v", err)
+	}
+}
+
+// listen opens the address of a configuration, with TLS where it says so.
+func (c commands) listen(cmd *cobra.Command, cfg *config.Config) (net.Listener, error) {
+	if err := cfg.CheckListen(cfg.Listen); err != nil {
+		return nil, cli.Hint(err, "docs/auth.md shows a whole configuration")
+	}
+	ln, err := listen(cfg.Listen)
+	if err != nil || cfg.TLS.Cert == "" {
+		return ln, err
+	}
+	files := certs.Files{Cert: cfg.TLS.Cert, Key: cfg.TLS.Key, ClientCA: cfg.TLS.ClientCA}
+	secured, err := certs.Listen(ln, files, c.Logger(cmd, cfg, true, false))
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return secured, nil
 }
 
 // serveStdio serves one client: through the process that serves already, or by
@@ -166,26 +201,25 @@ func (c commands) serveStdio(cmd *cobra.Command, as chosen) error {
 	if err != nil {
 		return err
 	}
-	if cfg, err = as.apply(cfg); err != nil {
+	if err := as.apply(cfg); err != nil {
 		return err
 	}
-	in, ok := c.In.(io.ReadCloser)
-	if !ok {
-		in = io.NopCloser(c.In)
-	}
 	log := c.Logger(cmd, cfg, true, false)
-	link, claimed := c.find(cmd.Context(), cfg, log)
+	link, claimed, err := c.find(cmd.Context(), cfg, as.server, log)
+	if err != nil {
+		return err
+	}
 	if link == nil {
 		e, err := c.Open(cmd, cfg, c.serving(cmd, as, claimed), false)
 		if err != nil {
 			return err
 		}
 		c.reloadAtHangup(e)
-		return errors.Join(e.ServeStdio(cmd.Context(), in, c.Raw), e.Close())
+		return errors.Join(e.ServeStdio(cmd.Context(), as.server, c.In, c.Raw), e.Close())
 	}
 	log.Info("attached to the tooldex that serves this configuration")
 	pipe := attach.Pipe{
-		In: in, Out: c.Raw, Logger: log,
+		In: c.In, Out: c.Raw, Logger: log,
 		Connect: func(ctx context.Context) (io.ReadWriteCloser, error) { return c.successor(ctx, cmd, as) },
 	}
 	return pipe.Run(cmd.Context(), link)
@@ -198,19 +232,19 @@ func (c commands) successor(ctx context.Context, cmd *cobra.Command, as chosen) 
 	if err != nil {
 		return nil, err
 	}
-	if cfg, err = as.apply(cfg); err != nil {
+	if err := as.apply(cfg); err != nil {
 		return nil, err
 	}
-	link, claimed := c.find(ctx, cfg, c.Logger(cmd, cfg, true, false))
-	if link != nil {
-		return link, nil
+	link, claimed, err := c.find(ctx, cfg, as.server, c.Logger(cmd, cfg, true, false))
+	if link != nil || err != nil {
+		return link, err
 	}
 	e, err := c.Open(cmd, cfg, c.serving(cmd, as, claimed), false)
 	if err != nil {
 		return nil, err
 	}
 	c.reloadAtHangup(e)
-	return newOwn(ctx, e), nil
+	return newOwn(ctx, e, as.server), nil
 }
 
 // own is the near end of a session with an engine in this process.
@@ -220,11 +254,11 @@ type own struct {
 	once  func() error
 }
 
-func newOwn(ctx context.Context, e *app.Engine) *own {
+func newOwn(ctx context.Context, e *app.Engine, endpoint string) *own {
 	near, far := net.Pipe()
 	o := &own{Conn: near, ended: make(chan error, 1)}
 	o.once = sync.OnceValue(func() error { return errors.Join(near.Close(), <-o.ended) })
-	go func() { o.ended <- errors.Join(e.ServeStdio(ctx, far, far), far.Close(), e.Close()) }()
+	go func() { o.ended <- errors.Join(e.ServeStdio(ctx, endpoint, far, far), far.Close(), e.Close()) }()
 	return o
 }
 

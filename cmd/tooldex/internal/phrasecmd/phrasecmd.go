@@ -119,6 +119,9 @@ func note(p *phrase.Phrase) string {
 	if p.Stale {
 		all = append(all, "the tool's text has changed since")
 	}
+	if p.Waits {
+		all = append(all, fmt.Sprintf("waits: %s so far", term.Plural(len(p.By), "principal")))
+	}
 	return strings.Join(all, ", ")
 }
 

@@ -87,7 +87,7 @@ func (c commands) search() *cobra.Command {
 // request is what the flags ask for, within what the configuration allows.
 func (f *searchFlags) request(cmd *cobra.Command, query string, m config.Meta) (gateway.SearchRequest, error) {
 	r := gateway.SearchRequest{
-		Text: query, Mode: index.Mode(f.mode), Filter: f.filter(), Schemas: f.schemas, Metrics: m.IncludeMetricsInSearch,
+		Text: query, Mode: index.Mode(f.mode), Filter: f.filter(), Schemas: f.schemas, Metrics: m.IncludeMetricsInSearch, Signatures: m.IncludeSignatures,
 		Limit: min(m.DefaultSearchLimit, m.MaxSearchLimit),
 	}
 	if cmd.Flags().Changed("limit") {

@@ -206,7 +206,7 @@ func (c commands) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctor
 	}
 	var out []finding
 	for _, row := range rows {
-		out = append(out, serverFindings(row)...)
+		out = append(out, serverFindings(row, cfg.Section(row.Server))...)
 	}
 	for _, d := range cfg.Disabled {
 		if d.Reason == "" {
@@ -219,12 +219,12 @@ func (c commands) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctor
 // refused recognizes a server that does not accept the credentials it got.
 var refused = regexp.MustCompile(`HTTP 40[13]\b|\b(?:Unauthorized|Forbidden)\b`)
 
-func serverFindings(row app.Relisting) []finding {
+func serverFindings(row app.Relisting, section string) []finding {
 	what := "server " + row.Server
 	if row.Error != "" {
-		mend := "mend mcpServers." + row.Server
+		mend := "mend " + section + "." + row.Server
 		if refused.MatchString(row.Error) {
-			mend = "the server wants other credentials: mend the headers of mcpServers." + row.Server + " and the variables in them"
+			mend = "the server wants other credentials: mend the headers of " + section + "." + row.Server + " and the variables in them"
 		}
 		return []finding{{what, false, row.Error, mend + ", then \"tooldex reindex --server " + row.Server + "\""}}
 	}

@@ -101,6 +101,9 @@ func (c commands) showStatus(r *app.Status) {
 		line("", "%s", modelLine(&m))
 	}
 	line("phrases", "%s", phrasesLine(&r.Phrases))
+	if r.Auto != nil {
+		line("", "%s", autoLine(r.Auto))
+	}
 	c.showServing(r, line)
 	if st.Problem != "" {
 		line("problem", "%s", st.Problem)
@@ -113,9 +116,35 @@ func (c commands) showStatus(r *app.Status) {
 	}
 	if r.Process != nil {
 		c.showRunning(r)
-		return
+	} else {
+		c.showServers(r)
 	}
-	c.showServers(r)
+	showVirtual(c, r)
+}
+
+// showVirtual lists the virtual servers, where there are others than the one
+// that everybody has, with what is wrong with each.
+func showVirtual(c commands, r *app.Status) {
+	g := &term.Grid{Head: []string{"virtual server", "surface", "tools", "state", "note"}, Numbers: []int{2}}
+	notes := 0
+	for _, x := range r.Virtual {
+		note := cmp.Or(x.Problem, strings.Join(x.Warnings, "; "))
+		if note != "" {
+			notes++
+		}
+		state := "served"
+		switch {
+		case x.Problem != "":
+			state = "broken"
+		case !x.Enabled:
+			state = "disabled"
+		}
+		g.Add(x.Name, x.Surface, fmt.Sprint(x.Tools), state, note)
+	}
+	if len(r.Virtual) > 1 || notes > 0 {
+		c.Say("")
+		c.Show(g)
+	}
 }
 
 // showServing says who serves, and how its configuration stands to the file.
@@ -207,6 +236,27 @@ func phrasesLine(p *app.Phrased) string {
 		return "of no tool"
 	}
 	return fmt.Sprintf("of %s (%s)", term.Plural(p.Tools, "tool"), strings.Join(out, ", "))
+}
+
+// autoLine says how far phrases are that a model writes by itself.
+func autoLine(a *app.Auto) string {
+	s := fmt.Sprintf("auto: %s lack phrases", term.Plural(a.Left, "tool"))
+	if a.Model == "" {
+		s = "auto: not asked for yet"
+	} else if !a.Since.IsZero() {
+		s += fmt.Sprintf("; since %s %s was asked for %d of at most %d an hour, %d of %d tokens",
+			a.Since.Local().Format("15:04"), a.Model, a.Tools, a.MaxTools, a.Tokens, a.MaxTokens)
+	}
+	if a.Barren > 0 {
+		s += fmt.Sprintf("; for %d it wrote nothing that passes", a.Barren)
+	}
+	if !a.Until.IsZero() {
+		s += ", again " + ago(a.Until)
+	}
+	if a.Error != "" {
+		s += ": " + a.Error
+	}
+	return s
 }
 
 // states writes the numbers of servers by state.
