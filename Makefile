@@ -8,9 +8,11 @@ BENCH      ?= .
 COUNT      ?= 10
 SOAK_RUNS  ?= 10000
 DURATION   ?= 1h
+SHARD      ?= 1/1
+PACKAGES   ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration conformance bench bench-compare cover paths cross soak soak-load embedders eval clean
+.PHONY: help build test lint demo integration conformance bench bench-compare cover paths cross release soak soak-load fuzz flakes container embedders eval clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
@@ -24,7 +26,7 @@ test: ## what the README promises
 lint: ## vet, staticcheck, formatting
 	$(GO) vet ./...
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
-	$(GO) run honnef.co/go/tools/cmd/staticcheck@latest ./...
+	$(GO) tool -modfile tools/go.mod staticcheck ./...
 
 demo: ## the main job, once
 	$(GO) run ./cmd/tooldex demo --once
@@ -41,7 +43,7 @@ embedders: ## a real Ollama and a real llama-server
 bench: ## speed and memory beside the rivals', and the cost of a hop
 	$(GO) run ./benchmarks
 
-bench-compare: ## this tree against BASE (default HEAD), by benchstat
+bench-compare: ## this tree against BASE (default: the last version), by benchstat
 	bash .ci/bench-compare '$(BENCH)' $(COUNT)
 
 cover: ## coverage of our own code
@@ -54,11 +56,23 @@ paths: ## how many functions in how many files one search and one execute pass
 cross: ## the six targets
 	bash .ci/cross
 
+container: ## the image of deploy/Containerfile, built and run as it is meant to be; needs root
+	bash .ci/container
+
+release: ## every package of the last commit into dist/, tried in clean roots; needs root
+	bash .ci/release
+
 soak: ## thousands of kills
 	TOOLDEX_CRASH_RUNS=$(SOAK_RUNS) $(GO) test -run Crash -timeout 6h -v ./index/...
 
 soak-load: ## DURATION (1h, at least 5m) of load beside hostile servers and clients: what is held levels off
 	TOOLDEX_LOAD=$(DURATION) TOOLDEX_LOAD_TSV=$(CURDIR)/soak-load.tsv $(GO) test -count=1 -run TestLoad -timeout 25h -v ./internal/e2e
+
+fuzz: ## DURATION (1h) shared out among all fuzz targets, or those of a SHARD (1/6)
+	bash .ci/fuzz $(DURATION) $(SHARD)
+
+flakes: ## PACKAGES (all) twenty times each, in changing orders, under the race detector
+	CGO_ENABLED=1 $(GO) test -count=20 -shuffle=on -race -timeout 5h $(PACKAGES)
 
 eval: build ## the committed set, as the README shows it
 	bin/tooldex eval run eval/testdata/*/
