@@ -18,6 +18,7 @@ import (
 
 	"github.com/tooldex/tooldex/embed/static"
 	"github.com/tooldex/tooldex/gateway/serve"
+	"github.com/tooldex/tooldex/gateway/serve/heap"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/sample"
@@ -106,7 +107,7 @@ func measureMemory(ctx context.Context, dir string, stdin io.Reader, stdout io.W
 	if err := ix.Wait(ctx); err != nil {
 		return err
 	}
-	serve.TuneGC()
+	heap.Tune()
 	for i := range 1000 {
 		if _, err := ix.Search(ctx, index.Query{Text: queries[i%len(queries)]}); err != nil {
 			return err
@@ -235,7 +236,7 @@ func serveGateway(ctx context.Context, o options, stdin io.Reader, stdout io.Wri
 	if err := ix.Wait(ctx); err != nil {
 		return err
 	}
-	serve.TuneGC()
+	heap.Tune()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -243,7 +244,9 @@ func serveGateway(ctx context.Context, o options, stdin io.Reader, stdout io.Wri
 	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(serving, ln) }()
+	host := serve.NewHost(serve.HostOptions{})
+	host.Put(serve.Default, g)
+	go func() { served <- host.Serve(serving, ln) }()
 	if _, err := fmt.Fprintln(stdout, ln.Addr()); err != nil {
 		return err
 	}

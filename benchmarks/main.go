@@ -8,6 +8,7 @@
 //	go run ./benchmarks --quick     1k and 10k, under a minute
 //	go run ./benchmarks --load      only 32 clients at once
 //	go run ./benchmarks --starts    only the first call to one of 24 servers
+//	go run ./benchmarks --scopes    only searches within scopes
 //	go run ./benchmarks --json      a list of rows instead of the table
 //
 // A row's recall is the share of the exact best ten that were found, equal
@@ -48,6 +49,7 @@ type options struct {
 	quick, json bool
 	load        bool // only many clients at once
 	starts      bool // only starts of servers
+	scopes      bool // only searches within scopes
 	sizes       sizes
 	seed        uint64
 	queries     int
@@ -83,6 +85,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.BoolVar(&o.json, "json", false, "print rows as JSON")
 	f.BoolVar(&o.load, "load", false, "only many clients at once")
 	f.BoolVar(&o.starts, "starts", false, "only the first call to one of many servers")
+	f.BoolVar(&o.scopes, "scopes", false, "only searches within scopes, beside those without")
 	f.Var(&o.sizes, "sizes", "numbers of tools, such as 1000,10000")
 	f.Uint64Var(&o.seed, "seed", 1, "what the catalogs are made from")
 	f.IntVar(&o.queries, "queries", 0, "queries of each kind (default 1000, 200 with --quick)")
@@ -139,6 +142,9 @@ func (b *bench) all(ctx context.Context) error {
 	}
 	if b.o.starts {
 		return starts(ctx, b)
+	}
+	if b.o.scopes {
+		return scopesAlone(ctx, b)
 	}
 	for _, n := range b.o.sizes {
 		if err := b.catalog(ctx, n); err != nil {

@@ -51,6 +51,9 @@ func (b *bench) ours(ctx context.Context, c *corpus) ([]answer, error) {
 	if err := b.searches(ctx, ix, c, dir); err != nil {
 		return nil, err
 	}
+	if err := scopes(ctx, b, ix, c); err != nil {
+		return nil, err
+	}
 	keyword, err := b.keyword(ctx, ix, c)
 	if err != nil {
 		return nil, err
