@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/embed/embedtest"
+	"github.com/tooldex/tooldex/embed/endpoint"
 	"go.uber.org/goleak"
 )
 
@@ -268,11 +269,11 @@ func TestRemoteState(t *testing.T) {
 	if e.State() != "ok" {
 		t.Errorf("state before use %q", e.State())
 	}
-	embedtest.TestGone(t, e)
+	embedtest.TestGone(t, e, endpoint.ErrUnavailable)
 	if e.State() == "ok" {
 		t.Error("state is ok without a server")
 	}
-	if _, err := e.EmbedQuery(t.Context(), "x"); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.EmbedQuery(t.Context(), "x"); !errors.Is(err, endpoint.ErrUnavailable) {
 		t.Errorf("error %v", err)
 	}
 	if _, ok := opened(t, Config{Provider: OpenAI, URL: "http://127.0.0.1:1", Model: "m"}).(*Remote).Puller(); ok {

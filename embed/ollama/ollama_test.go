@@ -59,7 +59,7 @@ func TestSuiteLive(t *testing.T) {
 }
 
 func TestGone(t *testing.T) {
-	embedtest.TestGone(t, opened(t, Options{URL: "http://127.0.0.1:1", Model: "tiny"}))
+	embedtest.TestGone(t, opened(t, Options{URL: "http://127.0.0.1:1", Model: "tiny"}), endpoint.ErrUnavailable)
 }
 
 func TestRequest(t *testing.T) {

@@ -71,12 +71,12 @@ func TestSuiteLive(t *testing.T) {
 }
 
 func TestGone(t *testing.T) {
-	embedtest.TestGone(t, opened(t, Options{URL: "http://127.0.0.1:1/v1"}))
+	embedtest.TestGone(t, opened(t, Options{URL: "http://127.0.0.1:1/v1"}), endpoint.ErrUnavailable)
 	hangs := embedtest.NewServer(t, embedtest.Behaviour{Fault: func(_ http.ResponseWriter, r *http.Request, _ embedtest.Request) bool {
 		<-r.Context().Done()
 		return true
 	}})
-	embedtest.TestGone(t, opened(t, Options{URL: hangs.URL}))
+	embedtest.TestGone(t, opened(t, Options{URL: hangs.URL}), endpoint.ErrUnavailable)
 }
 
 func TestAddresses(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tooldex/tooldex/embed"
 	"github.com/tooldex/tooldex/embed/embedtest"
+	embedding "github.com/tooldex/tooldex/embed/endpoint"
 )
 
 func openEmbedder(t *testing.T, c embed.Config) embed.Embedder {
@@ -43,7 +44,7 @@ func TestRealEmbedderSuite(t *testing.T) {
 		}
 		t.Logf("%s: %v a text, %.0f texts per second, %s", h.Provider, h.Latency, h.Rate, h.Identity)
 		e.kill()
-		embedtest.TestGone(t, openEmbedder(t, e.config))
+		embedtest.TestGone(t, openEmbedder(t, e.config), embedding.ErrUnavailable)
 	})
 }
 
