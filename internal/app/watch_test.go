@@ -36,6 +36,7 @@ func TestSettled(t *testing.T) {
 			now = text{3, i}
 			events <- 0
 			time.Sleep(100 * time.Millisecond)
+			synctest.Wait() // it may be looking at this very moment
 		}
 		synctest.Wait()
 		if changes != 1 {
