@@ -60,7 +60,8 @@ type dialer struct {
 	listenPause     time.Duration
 	start           func(stdio.Command, *slog.Logger) (*stdio.Process, error)
 	mask            mask.Masker
-	room            *wire.Room // nil for that of the process
+	room            *wire.Room             // nil for that of the process
+	useless         func() *wire.Allowance // nil for the usual one
 }
 
 // dial connects in the way that e remembers, else in every way that the Spec
@@ -120,6 +121,9 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 	// The SDK ties a session of legacy SSE to the context it is opened with.
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.tap = wire.NewTap(c.ctx, d.log, d.mask, d.room, signal)
+	if d.useless != nil {
+		c.tap.Useless = d.useless
+	}
 	d.discoverTimeout = min(d.discoverTimeout, d.connectTimeout/2)
 	newest := version
 	if version == wire.Stateless {

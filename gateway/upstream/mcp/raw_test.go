@@ -470,8 +470,8 @@ func start(t testing.TB, o Options, specs ...Spec) *Set {
 			if err != nil {
 				t.Errorf("Run: %v", err)
 			}
-		case <-time.After(20 * time.Second):
-			t.Error("Run has not returned 20 s after its context ended")
+		case <-time.After(hangTime):
+			t.Error("Run has not returned after its context ended")
 		}
 	})
 	return s

@@ -215,7 +215,7 @@ func (s *server) connect(ctx context.Context, known *Era, called bool) (*conn, t
 	d := dialer{
 		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
 		connectTimeout: orDuration(s.spec.StartTimeout, s.o.ConnectTimeout), discoverTimeout: s.o.DiscoverTimeout,
-		listenPause: s.o.listenPause, start: s.o.startProcess, mask: s.mask, room: s.o.room,
+		listenPause: s.o.listenPause, start: s.o.startProcess, mask: s.mask, room: s.o.room, useless: s.o.useless,
 	}
 	c, err := d.dial(ctx, *known)
 	if err != nil {

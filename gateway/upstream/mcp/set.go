@@ -44,6 +44,8 @@ type Options struct {
 	listenPause time.Duration // before a stream of changes is opened again; 0 means 1 s
 	room        *wire.Room    // for large messages; nil means that of the process
 
+	useless func() *wire.Allowance // what a connection may write for nothing; nil means wire.NewAllowance
+
 	startProcess func(stdio.Command, *slog.Logger) (*stdio.Process, error) // nil means stdio.Start
 }
 

@@ -36,7 +36,7 @@ func TestStreamsThatBabble(t *testing.T) {
 				}
 				left <- struct{}{}
 			}
-			s := start(t, Options{}, good(t), odd(t, &rawServer{Version: wire.Stateless}, "tools/call", babble))
+			s := start(t, Options{useless: small}, good(t), odd(t, &rawServer{Version: wire.Stateless}, "tools/call", babble))
 			res, err := s.Call(within(t, hangTime), upstream.Request{Server: "raw", Tool: "exact"})
 			wantError(t, err, "call raw/exact: connection lost: the server never stops writing")
 			if !res.Sent {

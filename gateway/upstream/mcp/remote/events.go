@@ -41,7 +41,7 @@ type eventStream struct {
 }
 
 func newEventStream(t *wire.Tap, x *exchange, body io.ReadCloser) *eventStream {
-	s := &eventStream{tap: t, x: x, body: body, doubt: func(error) {}, useless: wire.NewAllowance()}
+	s := &eventStream{tap: t, x: x, body: body, doubt: func(error) {}, useless: t.Useless()}
 	s.room = wire.NewIntake(t, x.ctx, func() { x.cancel(wire.ErrStalled) })
 	s.r = wire.NewLineReader(wire.NewEvents(body), 4<<10, s.room)
 	return s

@@ -199,7 +199,7 @@ func (l *Link) readLoop() {
 	var stalled atomic.Bool
 	large := wire.NewIntake(l.tap, l.tap.Ctx, func() { stalled.Store(true); l.proc.group.kill() })
 	r := wire.NewLineReader(&noisy{r: l.proc.stdout, first: l.probe.heard}, 64<<10, large)
-	useless := wire.NewAllowance()
+	useless := l.tap.Useless()
 	for {
 		line, id, err := r.Next()
 		end, over := err, false

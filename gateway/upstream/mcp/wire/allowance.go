@@ -23,18 +23,25 @@ const OwnCost = 8
 
 // An Allowance is what is left of what a server may write.
 type Allowance struct {
-	spent int
-	since time.Time
+	burst, rate int // in bytes, and in bytes a second
+	spent       int
+	since       time.Time
 }
 
 // NewAllowance returns an allowance that nothing was taken from.
-func NewAllowance() *Allowance { return &Allowance{since: time.Now()} }
+func NewAllowance() *Allowance { return AllowanceOf(uselessBurst, uselessRate) }
+
+// AllowanceOf returns an allowance of burst bytes, to which rate bytes come
+// back a second.
+func AllowanceOf(burst, rate int) *Allowance {
+	return &Allowance{burst: burst, rate: rate, since: time.Now()}
+}
 
 // Take reports whether n bytes more are within bounds.
 func (a *Allowance) Take(n int, now time.Time) bool {
-	if back := int(now.Sub(a.since).Seconds() * uselessRate); back > 0 {
+	if back := int(now.Sub(a.since).Seconds() * float64(a.rate)); back > 0 {
 		a.spent, a.since = max(0, a.spent-back), now
 	}
 	a.spent += n + lineCost
-	return a.spent <= uselessBurst
+	return a.spent <= a.burst
 }

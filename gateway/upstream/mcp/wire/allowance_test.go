@@ -8,8 +8,8 @@ import (
 )
 
 func TestAllowance(t *testing.T) {
-	now := time.Now()
-	a := Allowance{since: now}
+	a := NewAllowance()
+	now := a.since
 	for range 10000 {
 		if now = now.Add(time.Second); !a.Take(uselessRate-lineCost, now) {
 			t.Fatal("a steady rate within bounds was stopped")

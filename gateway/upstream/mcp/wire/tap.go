@@ -91,6 +91,7 @@ type Tap struct {
 	mask    mask.Masker
 	Ctx     context.Context // of the connection
 	room    *Room
+	Useless func() *Allowance // makes the allowance of a stream
 
 	onceBytes sync.Once // bytes that are not UTF-8 are told of
 
@@ -108,7 +109,7 @@ func NewTap(ctx context.Context, log *slog.Logger, secrets mask.Masker, r *Room,
 		r = processRoom
 	}
 	return &Tap{
-		Ctx: ctx, Log: log, mask: secrets, room: r, changed: changed,
+		Ctx: ctx, Log: log, mask: secrets, room: r, changed: changed, Useless: NewAllowance,
 		waiting: map[jsonrpc.ID]*Sink{}, tokens: map[string]*Sink{},
 	}
 }
