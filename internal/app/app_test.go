@@ -95,7 +95,7 @@ func TestEngine(t *testing.T) {
 	if err != nil || len(tools) != rows[0].Tools || len(tools[0].Raw) == 0 {
 		t.Errorf("%d tools, %v", len(tools), err)
 	}
-	st := e.Status(t.Context(), "v1")
+	st := e.Status("v1")
 	if !slices.Equal(st.Configured, []string{"numbers"}) || len(st.Disabled) != 1 || st.Index.Tools != len(tools) || st.Version != "v1" {
 		t.Errorf("got %+v", st)
 	}

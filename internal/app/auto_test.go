@@ -70,7 +70,7 @@ func TestAuto(t *testing.T) {
 	if next := e.auto.turn(t.Context()); time.Until(next) < 50*time.Minute || asked.Load() != 3 {
 		t.Errorf("asked %d times within the hour, the next turn is at %v", asked.Load(), next)
 	}
-	if s := e.Status(t.Context(), "").Auto; s == nil || s.Tools != 3 || s.Left != 1 || s.Barren != 1 || s.Tokens == 0 || s.Until.IsZero() {
+	if s := e.Status("").Auto; s == nil || s.Tools != 3 || s.Left != 1 || s.Barren != 1 || s.Tokens == 0 || s.Until.IsZero() {
 		t.Errorf("%+v", s)
 	}
 	if err := e.Close(); err != nil {

@@ -116,7 +116,7 @@ func TestLiveConfiguration(t *testing.T) {
 
 	r.write(t, fmt.Sprintf("mcpServers: {one: {url: %q, hiden: true}}\nembeding: {}", two))
 	until(t, "the mistake is named", func() bool {
-		return strings.Contains(r.Status(t.Context(), "v1").Live.Problem, `unknown key "embeding"`)
+		return strings.Contains(r.Status("v1").Live.Problem, `unknown key "embeding"`)
 	})
 	if !strings.Contains(r.live.status().Problem, "line 3") || !r.has("one/distance_between_points") {
 		t.Errorf("got %+v", r.live.status())
@@ -138,9 +138,9 @@ func TestSharing(t *testing.T) {
 	r := serving(t, lines)
 	until(t, "stored", func() bool { return r.has("one/convert_units") && len(r.Index.Status().Pending) == 0 })
 	cfg := r.Config
-	other := Running(t.Context(), cfg, "v1")
-	if other == nil || Running(t.Context(), cfg, "v2") != nil {
-		t.Fatal("not found, or by another version")
+	other, err := Running(t.Context(), cfg, "v1")
+	if _, verr := Running(t.Context(), cfg, "v2"); err != nil || !errors.Is(verr, attach.ErrNobody) {
+		t.Fatalf("not found: %v, or by another version: %v", err, verr)
 	}
 	if again, err := Claim(t.Context(), cfg, "v1", true); again != nil || err != nil {
 		t.Errorf("claimed by two: %v, %v", again, err)
@@ -161,22 +161,32 @@ func TestSharing(t *testing.T) {
 
 	r.write(t, lines+"\n# the same\nexecution: {retry_attempts: 1}")
 	until(t, "a restart is asked for", func() bool { return len(r.live.status().Restart) > 0 })
-	if Running(t.Context(), cfg, "v1") == nil {
+	if _, err := Running(t.Context(), cfg, "v1"); err != nil {
 		t.Error("what needs a restart is in force for others")
 	}
 	next, err := config.Load(config.Options{Path: r.path})
-	if err != nil || Running(t.Context(), next, "v1") != nil {
-		t.Error("found with settings that are not in force")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if others := Others(t.Context(), next, "v1"); len(others) != 1 || others[0].Config != r.path {
-		t.Errorf("others: %+v", others)
+	if _, err := Running(t.Context(), next, "v1"); !errors.Is(err, attach.ErrNobody) {
+		t.Errorf("found with settings that are not in force: %v", err)
+	}
+	mine, _ := Place(next, "v1")
+	var beside Status
+	beside.Beside(t.Context(), Neighbours(t.Context(), next.State), mine)
+	if len(beside.Others) != 1 || beside.Others[0].Config != r.path || len(beside.Silent) != 0 {
+		t.Errorf("others: %+v", beside)
 	}
 	r.write(t, fmt.Sprintf("mcpServers: {one: {url: %q, timeout: 5s}}", one))
 	until(t, "the place has moved", func() bool {
 		cfg, err := config.Load(config.Options{Path: r.path})
-		return err == nil && Running(t.Context(), cfg, "v1") != nil
+		if err != nil {
+			return false
+		}
+		_, err = Running(t.Context(), cfg, "v1")
+		return err == nil
 	})
-	if st := StatusOf(t.Context(), r.path, r.Config.State, "v1"); st == nil {
+	if st := StatusOf(t.Context(), Neighbours(t.Context(), r.Config.State), attach.Place{}, r.path, "v1"); st == nil {
 		t.Error("its status is not found by the file")
 	}
 }

@@ -31,8 +31,14 @@ func Claim(ctx context.Context, cfg *config.Config, version string, longer bool)
 		return nil, nil
 	}
 	ln, err := p.Listen()
-	if longer && errors.Is(err, attach.ErrTaken) && p.Yield(ctx) == nil {
-		ln, err = p.Listen()
+	if longer && errors.Is(err, attach.ErrTaken) {
+		yielding := p.Yield(ctx)
+		if errors.As(yielding, new(*attach.SilentError)) {
+			return nil, yielding
+		}
+		if yielding == nil {
+			ln, err = p.Listen()
+		}
 	}
 	if errors.Is(err, attach.ErrTaken) {
 		return nil, nil
@@ -70,7 +76,7 @@ func (e *Engine) share(ctx context.Context, listen string, f func(context.Contex
 				return s.ServeStdio(auth.With(ctx, auth.Local()), conn, conn) // only processes of the same user are let in
 			}, nil
 		},
-		About: s.about, Status: func(ctx context.Context) any { return e.Status(ctx, e.version) },
+		About: s.about, Status: func() any { return e.Status(e.version) },
 		Call: s.call, Yield: yield, Logger: e.log,
 	})
 	if e.claimed != nil {
@@ -236,50 +242,4 @@ func Attached(ctx context.Context, cfg *config.Config, version, endpoint string)
 		return nil, fmt.Errorf("%w: there is no state folder", attach.ErrNobody)
 	}
 	return p.Session(ctx, endpoint)
-}
-
-// Running is the process that serves cfg, to run tools there; nil when there is
-// none.
-func Running(ctx context.Context, cfg *config.Config, version string) *Remote {
-	p, ok := Place(cfg, version)
-	if !ok {
-		return nil
-	}
-	if _, err := p.About(ctx); err != nil {
-		return nil
-	}
-	return &Remote{p}
-}
-
-// Others are the processes that serve something of a state folder, except at
-// the place of cfg.
-func Others(ctx context.Context, cfg *config.Config, version string) []attach.About {
-	mine, _ := Place(cfg, version) // none is no other's
-	var out []attach.About
-	for _, p := range attach.All(cfg.State) {
-		if p == mine {
-			continue
-		}
-		if a, err := p.About(ctx); err == nil {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
-// StatusOf is the status of the process of this version that serves the
-// configuration at path, as it was before the file became what cannot be read;
-// nil when there is none.
-func StatusOf(ctx context.Context, path, state, version string) *Status {
-	for _, p := range attach.All(state) {
-		a, err := p.About(ctx)
-		if err != nil || a.Config != absolute(path) || a.Version != version {
-			continue
-		}
-		var st Status
-		if p.Status(ctx, &st) == nil {
-			return &st
-		}
-	}
-	return nil
 }

@@ -26,6 +26,7 @@ type Status struct {
 	Serving    *Ready            `json:"serving"`           // what answers on Listen; nil when nothing does
 	Process    *attach.About     `json:"process,omitempty"` // who serves this configuration; nil when nobody does
 	Others     []attach.About    `json:"others,omitempty"`  // who serve other configurations, or are of other versions
+	Silent     []Silent          `json:"silent,omitempty"`  // who hold sockets in the state folder and do not answer
 	Live       *Live             `json:"live,omitempty"`    // of Process
 	Servers    []upstream.Status `json:"servers,omitempty"` // as that process has them
 	Virtual    []EndpointStatus  `json:"virtual_servers"`
@@ -68,9 +69,14 @@ type Ready struct {
 	Servers map[string]int `json:"servers,omitempty"` // how many, by state
 }
 
-// Status describes the engine. One that serves nobody asks who serves on the
-// configured address.
-func (e *Engine) Status(ctx context.Context, version string) Status {
+// A Silent is a process that holds a socket and does not answer.
+type Silent struct {
+	attach.SilentError
+	Here bool `json:"here"` // it is the socket of this version and configuration
+}
+
+// Status describes the engine. Of one that serves nobody, Beside says who does.
+func (e *Engine) Status(version string) Status {
 	cfg := e.live.config()
 	st := Status{
 		Version: version, Config: cfg.Path, Configured: cfg.Names(),
@@ -79,7 +85,6 @@ func (e *Engine) Status(ctx context.Context, version string) Status {
 		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(cfg), Auto: autoStatus(e.Config),
 	}
 	if e.sharing.server == nil { // nobody has attached to this process
-		st.Serving, st.Others = Serving(ctx, cfg.Listen), Others(ctx, cfg, version)
 		return st
 	}
 	about, state := e.sharing.about(), e.live.status()

@@ -37,6 +37,21 @@ var (
 	ErrTaken = errors.New("another tooldex serves there")
 )
 
+// A SilentError reports a place whose process does not answer: it is stopped, or
+// it hangs.
+type SilentError struct {
+	PID    int    `json:"pid,omitempty"` // 0 where the system does not say
+	Socket string `json:"socket"`
+}
+
+func (e *SilentError) Error() string {
+	who := "a process"
+	if e.PID != 0 {
+		who = fmt.Sprintf("process %d", e.PID)
+	}
+	return who + " holds the socket " + e.Socket + " but does not answer"
+}
+
 // An EndpointError says why who serves does not serve an endpoint.
 type EndpointError struct{ Problem string }
 
@@ -45,6 +60,9 @@ func (e *EndpointError) Error() string { return e.Problem }
 const (
 	// dialTimeout bounds the connection to a socket, which is local.
 	dialTimeout = time.Second
+	// greetTimeout bounds the wait for the greeting, which a process gives while
+	// it is starting, too: one that takes longer is stopped.
+	greetTimeout = time.Second
 	// lockTimeout bounds the wait for others that look for a place.
 	lockTimeout = 5 * time.Second
 	// longestPath is what the address of a unix socket may have on every
@@ -144,12 +162,6 @@ func makeDir(dir string) error {
 	return checkOwn(dir)
 }
 
-// A Listener is a socket at a place; peers wait until a Server uses it.
-type Listener struct {
-	*net.UnixListener
-	Place Place
-}
-
 // Listen opens the socket of the place, unless somebody serves there: ErrTaken.
 // Of two processes that look at the same moment one waits for the other.
 func (p Place) Listen() (*Listener, error) {
@@ -157,7 +169,7 @@ func (p Place) Listen() (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for other processes in %s: %w", p.dir, err)
 	}
-	return &Listener{ln, p}, nil
+	return newListener(ln, p), nil
 }
 
 func (p Place) listen() (*net.UnixListener, error) {
@@ -238,7 +250,7 @@ func (p Place) dial(ctx context.Context) (*net.UnixConn, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNobody, err)
 	}
 	conn := c.(*net.UnixConn)
-	if err := checkPeer(conn); err != nil {
+	if err := errors.Join(checkPeer(conn), awaitGreeting(ctx, conn, path)); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil

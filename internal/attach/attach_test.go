@@ -35,7 +35,7 @@ func echo() Service {
 			}, nil
 		},
 		About:  func() About { return About{PID: 7, Version: "v"} },
-		Status: func(context.Context) any { return map[string]int{"servers": 3} },
+		Status: func() any { return map[string]int{"servers": 3} },
 		Call:   func(_ context.Context, r json.RawMessage) any { return r },
 		Logger: slog.New(slog.DiscardHandler),
 	}
@@ -311,20 +311,69 @@ func TestManyPeers(t *testing.T) {
 	wantEcho(t, p)
 }
 
-// One that serves and does not answer is not waited for without end.
+// A process that holds the socket and does nothing is named, and that it does
+// not answer.
 func TestStoppedServer(t *testing.T) {
 	p := place(t, "a")
-	ln, err := p.Listen() // and nobody accepts
+	if err := makeDir(p.dir); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.socket(), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	began := time.Now()
-	if s, err := p.Session(t.Context(), "echo"); err == nil {
-		s.Close()
-		t.Error("attached")
+	want := SilentError{Socket: p.socket()}
+	if runtime.GOOS != "windows" {
+		want.PID = os.Getpid()
 	}
-	if took := time.Since(began); took > 2*sessionTimeout {
-		t.Errorf("given up after %v", took)
+	var silent *SilentError
+	if _, err := p.Session(t.Context(), "echo"); !errors.As(err, &silent) || *silent != want {
+		t.Errorf("a session: %v", err)
 	}
+	if _, err := p.About(t.Context()); !errors.As(err, &silent) || *silent != want {
+		t.Errorf("about: %v", err)
+	}
+	if _, err := p.Listen(); !errors.Is(err, ErrTaken) {
+		t.Errorf("its place: %v", err)
+	}
+}
+
+// A process that is starting is waited for.
+func TestStartingServer(t *testing.T) {
+	p := place(t, "a")
+	ln, err := p.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := p.dial(t.Context()) // greeted, with nobody who serves
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := NewServer(echo())
+	defer v.Close()
+	v.Use(ln)
+	s, err := p.hello(conn, "echo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+}
+
+// One that ends while it is starting leaves nobody waiting.
+func TestEndedWhileStarting(t *testing.T) {
+	p := place(t, "a")
+	ln, err := p.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := p.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, conn)
 }

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// sessionTimeout bounds the wait for who serves to take a session: it may
-	// be starting. One that is stopped is waited for as long.
+	// sessionTimeout bounds the wait for who serves to take a session: it has
+	// greeted, and may be starting.
 	sessionTimeout = 5 * time.Second
 	// askTimeout bounds a question about the state.
 	askTimeout = 3 * time.Second

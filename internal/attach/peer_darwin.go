@@ -10,3 +10,8 @@ func peerUser(fd int) (uint32, error) {
 	}
 	return cred.Uid, nil
 }
+
+// peerProcess is the process at the other end.
+func peerProcess(fd int) (int, error) {
+	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+}

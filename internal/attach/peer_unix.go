@@ -29,6 +29,18 @@ func checkPeer(c *net.UnixConn) error {
 	return nil
 }
 
+// peerPID is the process at the other end, 0 when the system does not say.
+func peerPID(c *net.UnixConn) (pid int) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	if err := raw.Control(func(fd uintptr) { pid, err = peerProcess(int(fd)) }); err != nil {
+		return 0
+	}
+	return pid
+}
+
 // checkOwn refuses a folder that others may enter, or that is another's.
 func checkOwn(dir string) error {
 	info, err := os.Lstat(dir)

@@ -47,7 +47,7 @@ type Service struct {
 	// About says who serves, in a form that every version understands.
 	About func() About
 	// Status says how it stands, for peers of the same version.
-	Status func(ctx context.Context) any
+	Status func() any
 	// Call runs a tool; request and reply are the caller's own JSON.
 	Call func(ctx context.Context, request json.RawMessage) any
 	// Yield is asked to leave the place to a process that serves for longer;
@@ -86,7 +86,7 @@ func NewServer(s Service) *Server {
 	v.over, v.end = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /session", v.keyed(v.session))
-	mux.HandleFunc("GET /status", v.keyed(func(w http.ResponseWriter, r *http.Request) { v.reply(w, s.Status(r.Context())) }))
+	mux.HandleFunc("GET /status", v.keyed(func(w http.ResponseWriter, _ *http.Request) { v.reply(w, s.Status()) }))
 	mux.HandleFunc("POST /call", v.keyed(v.call))
 	mux.HandleFunc("GET /about", func(w http.ResponseWriter, _ *http.Request) { v.reply(w, s.About()) })
 	mux.HandleFunc("POST /yield", v.keyed(v.yield))

@@ -40,7 +40,7 @@ func API(e *app.Engine, o Options) (h *admin.Handler, key string, err error) {
 	managed := app.Managed{Engine: e}
 	h, err = admin.New(admin.Options{
 		Definer: definer{managed}, Stored: stored.In(e.Config.State), Gateway: e.Gateway, Index: e.Index, Upstreams: upstreams{e},
-		Status: func(ctx context.Context) any { return e.Status(ctx, o.Version) }, StatusType: app.Status{},
+		Status: func(context.Context) any { return e.Status(o.Version) }, StatusType: app.Status{},
 		URL: o.URL, Allow: admin.ByKey(key), Audit: managed.Audited, Logger: managed.Logger(),
 	})
 	return h, key, err

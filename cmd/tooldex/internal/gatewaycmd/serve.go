@@ -116,10 +116,15 @@ func (c commands) find(ctx context.Context, cfg *config.Config, endpoint string,
 	if err == nil || errors.As(err, refused) {
 		return link, nil, err
 	}
+	nobody := errors.Is(err, attach.ErrNobody)
 	log.Debug("not attached", "reason", err)
-	claimed, err = app.Claim(ctx, cfg, c.Version, false)
-	if err == nil && claimed == nil { // another was faster
-		link, err = app.Attached(ctx, cfg, c.Version, endpoint)
+	if !errors.As(err, new(*attach.SilentError)) {
+		var cerr error
+		if claimed, cerr = app.Claim(ctx, cfg, c.Version, false); cerr != nil || claimed != nil {
+			err = cerr
+		} else if nobody { // another was faster
+			link, err = app.Attached(ctx, cfg, c.Version, endpoint)
+		}
 	}
 	if err != nil && !errors.As(err, refused) {
 		log.Warn("this process works alone", "reason", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/attach"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
@@ -75,9 +76,12 @@ func (c commands) runCall(cmd *cobra.Command, tool string, pairs []string, f *ca
 	}
 	// Servers that run already are used; else the catalog says which to start.
 	var o app.Options
-	running := app.Running(cmd.Context(), cfg, c.Version)
-	if running != nil {
+	running, err := app.Running(cmd.Context(), cfg, c.Version)
+	switch {
+	case err == nil:
 		o.Calls = running
+	case errors.As(err, new(*attach.SilentError)):
+		c.Note("warning: %v; the tool's server is started for this call", err)
 	}
 	look, err := c.Open(cmd, cfg, o, true)
 	if err != nil {

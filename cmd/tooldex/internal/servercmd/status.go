@@ -38,14 +38,9 @@ func (c commands) status() *cobra.Command {
 		if err != nil {
 			return c.statusBefore(cmd, err)
 		}
-		if running := app.Running(cmd.Context(), cfg, c.Version); running != nil {
-			var st app.Status
-			if err := running.Place.Status(cmd.Context(), &st); err == nil {
-				return c.Result(&st, func() { c.showStatus(&st) })
-			}
-		}
-		// The file may say what only a restart brings into force.
-		if st := app.StatusOf(cmd.Context(), cfg.Path, cfg.State, c.Version); st != nil {
+		found := app.Neighbours(cmd.Context(), cfg.State)
+		mine, _ := app.Place(cfg, c.Version) // none is nobody's
+		if st := app.StatusOf(cmd.Context(), found, mine, cfg.Path, c.Version); st != nil {
 			return c.Result(st, func() { c.showStatus(st) })
 		}
 		e, err := c.Open(cmd, cfg, app.Options{}, true)
@@ -53,7 +48,8 @@ func (c commands) status() *cobra.Command {
 			return err
 		}
 		defer e.Close() // nothing was written
-		st := e.Status(cmd.Context(), c.Version)
+		st := e.Status(c.Version)
+		st.Beside(cmd.Context(), found, mine)
 		return c.Result(&st, func() { c.showStatus(&st) })
 	}
 	return cmd
@@ -70,7 +66,8 @@ func (c commands) statusBefore(cmd *cobra.Command, wrong error) error {
 	if err != nil {
 		return wrong
 	}
-	st := app.StatusOf(cmd.Context(), path, config.StateOf(path, cmd.Flags()), c.Version)
+	found := app.Neighbours(cmd.Context(), config.StateOf(path, cmd.Flags()))
+	st := app.StatusOf(cmd.Context(), found, attach.Place{}, path, c.Version)
 	if st == nil {
 		return wrong
 	}
@@ -156,8 +153,17 @@ func (c commands) showServing(r *app.Status, line func(name, format string, args
 		line("serving", "%s, for a client over stdio and whoever attaches", process(r.Process))
 	case r.Serving != nil:
 		line("serving", "on http://%s/mcp, %s, servers: %s", r.Listen, term.Plural(r.Serving.Tools, "tool"), states(r.Serving.Servers))
+	case len(r.Silent) > 0:
+		line("serving", "nobody who answers; what is stored is shown")
 	default:
 		line("serving", "no tooldex serves this configuration; what is stored is shown")
+	}
+	for _, s := range r.Silent {
+		what := "of this configuration"
+		if !s.Here {
+			what = "of another version or other settings"
+		}
+		line("", "%s; it is the socket %s. Continue that process, or end it", s.Error(), what)
 	}
 	for _, a := range r.Others {
 		line("", "%s serves %s, of another version or with other settings", process(&a), cmp.Or(a.Config, "no configuration"))
