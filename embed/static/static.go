@@ -177,7 +177,7 @@ func (m *Model) addField(v []float32, s *scratch, field, text string) {
 	weights := m.table.documentWeight
 	var sum float32
 	for _, row := range s.rows {
-		sum += root(s.counts[row]) * weights.at(row)
+		sum += float32(root(s.counts[row]) * weights.at(row))
 	}
 	m.addBag(v, s, weights, m.config.FieldGain[field]/root(max(sum, 1e-6)))
 }
@@ -190,11 +190,13 @@ func (m *Model) addBag(v []float32, s *scratch, weights floats, gain float32) {
 	}
 }
 
-// accumulate adds f times the int8 row to v.
+// accumulate adds f times the int8 row to v. Products are rounded before they
+// are added, here and below: some processors would do both at once, and give
+// other vectors than those that are stored.
 func accumulate(v []float32, row string, f float32) {
 	row = row[:len(v)]
 	for j := range v {
-		v[j] += f * float32(int8(row[j]))
+		v[j] += float32(f * float32(int8(row[j])))
 	}
 }
 
@@ -204,7 +206,7 @@ func root[T float32 | uint32](x T) float32 { return float32(math.Sqrt(float64(x)
 func normalise(v []float32) {
 	var sum float32
 	for _, x := range v {
-		sum += x * x
+		sum += float32(x * x)
 	}
 	if sum == 0 {
 		return

@@ -91,11 +91,11 @@ func (q *Query) Parts(w *Weights, c *Candidate, tf []float64) Parts {
 	}
 	clear(tf)
 	for _, n := range c.Counts {
-		tf[n.Term] += float64(n.N) * w.Words.Norm(int(n.Field), float64(n.Length))
+		tf[n.Term] += float64(float64(n.N) * w.Words.Norm(int(n.Field), float64(n.Length)))
 	}
 	sum := 0.0
 	for i, t := range q.Terms {
-		sum += t.Count * t.IDF * w.Words.Saturate(tf[i])
+		sum += float64(t.Count * t.IDF * w.Words.Saturate(tf[i]))
 	}
 	p.Keyword = sum / (q.Upper * (w.Words.K1 + 1))
 	return p
@@ -267,7 +267,7 @@ func Normalised(n Normalisation, lambda, gamma float64) Fusion {
 		n(keyword)
 		n(cosine)
 		for i, p := range parts {
-			dst[i] = lambda*keyword[i] + (1-lambda)*cosine[i] + gamma*p.Prior
+			dst[i] = float64(lambda*keyword[i]) + float64((1-lambda)*cosine[i]) + float64(gamma*p.Prior)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (ix *Index) norms(doc *Doc, norm *[MaxFields]float64) {
 // Norm is what one occurrence in a field adds to tf, given the field's length
 // over the average.
 func (p *Params) Norm(field int, length float64) float64 {
-	if l := 1 - p.B[field] + p.B[field]*length; l > 0 {
+	if l := 1 - p.B[field] + float64(p.B[field]*length); l > 0 {
 		return p.Weight[field] / l
 	}
 	return 0
@@ -172,7 +172,7 @@ func frequency(mask uint8, counts []uint16, norm *[MaxFields]float64) float64 {
 	for _, n := range counts {
 		f := bits.TrailingZeros8(mask)
 		mask &= mask - 1
-		tf += float64(n) * norm[f]
+		tf += float64(float64(n) * norm[f]) // rounded before the sum, on every processor
 	}
 	return tf
 }

@@ -35,7 +35,7 @@ func (q *Query) Add(ix *Index, v View, text string, extra bool) {
 		if q.Terms[i].Text == text {
 			if t := &q.Terms[i]; t.Count < maxQTF && (!extra || t.Known && ix.shows(q, t.ID)) {
 				t.Count++
-				q.Upper += t.IDF * (ix.params.K1 + 1)
+				q.Upper += float64(t.IDF * (ix.params.K1 + 1))
 			}
 			return
 		}
@@ -50,7 +50,7 @@ func (q *Query) Add(ix *Index, v View, text string, extra bool) {
 	}
 	t.IDF = IDF(ix.stats.N, df)
 	q.Terms = append(q.Terms, t)
-	q.Upper += t.IDF * (ix.params.K1 + 1)
+	q.Upper += float64(t.IDF * (ix.params.K1 + 1))
 }
 
 func (ix *Index) has(term uint32) bool {
@@ -71,7 +71,7 @@ func (ix *Index) Scores(dst []float32, q *Query) {
 		}
 		w := float32(float64(t.Count) * t.IDF)
 		for _, p := range ix.post[ix.start[t.ID]:ix.start[t.ID+1]] {
-			dst[p.doc] += w * p.impact
+			dst[p.doc] += float32(w * p.impact) // rounded before the sum, on every processor
 		}
 	}
 }

@@ -50,9 +50,10 @@ func Weigh(mode Mode, f Fusion, upper float64) Weights {
 	}
 }
 
-// Score is that of a document that has a vector.
+// Score is that of a document that has a vector. Products are rounded before
+// the sum, so that every processor ranks alike.
 func (w *Weights) Score(keyword, cosine, prior float64) float64 {
-	return clip(w.Keyword*keyword + w.Cosine*max(0, cosine) + w.Prior*max(0, prior))
+	return clip(float64(w.Keyword*keyword) + float64(w.Cosine*max(0, cosine)) + float64(w.Prior*max(0, prior)))
 }
 
 // Words is the score of a document that has none.

@@ -114,7 +114,7 @@ func (c *categorizer) score(terms *bm25.Doc, v bm25.View) (scores categoryScores
 		for _, count := range counts {
 			f := bits.TrailingZeros8(mask)
 			mask &= mask - 1
-			tf += categoryFields[f] * min(2, float64(count))
+			tf += float64(categoryFields[f] * min(2, float64(count)))
 		}
 		for _, w := range list {
 			scores[w.category] += w.weight * tf / (1 + tf/2)

@@ -6,7 +6,7 @@ import "math"
 func Unit(v []float32) ([]float32, bool) {
 	sum := 0.0
 	for _, x := range v {
-		sum += float64(x) * float64(x)
+		sum += float64(float64(x) * float64(x)) // rounded before the sum, on every processor
 	}
 	if sum == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return nil, false
