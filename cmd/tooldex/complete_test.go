@@ -14,7 +14,7 @@ import (
 
 // files are the flags that take a file, which shells know by themselves.
 var files = []string{
-	"config", "from", "distractors", "file", "out", "params", "per-query", "run", "set", "state-file", "tools",
+	"config", "from", "openapi", "distractors", "file", "out", "params", "per-query", "run", "set", "state-file", "tools",
 }
 
 // Every flag with a value says to shells what it takes, or takes a file.

@@ -32,6 +32,26 @@ type Server struct {
 	// Disabled servers are written as such.
 	Disabled bool     `yaml:"disabled,omitempty" json:"disabled,omitempty"`
 	Notes    []string `yaml:"-" json:"-"` // what a person must know or do
+
+	// API is the whole entry of a REST API, which stands under rest; nil is an
+	// MCP server.
+	API map[string]any `yaml:"-" json:"api,omitempty"`
+}
+
+// Section is where a tooldex configuration has the server.
+func (s Server) Section() string {
+	if s.API != nil {
+		return "rest"
+	}
+	return "mcpServers"
+}
+
+// entry is what stands there.
+func (s Server) entry() any {
+	if s.API != nil {
+		return s.API
+	}
+	return s
 }
 
 // A Tool is one that the client has switched on or off by its name.

@@ -159,7 +159,7 @@ func (r imported) undo(f *settings.File, u *Undone) ([]byte, error) {
 			u.Kept = append(u.Kept, s.Name)
 		default:
 			u.Removed = append(u.Removed, s.Name)
-			if text, err = settings.Remove(f.Format(), text, "mcpServers", s.Name); err != nil {
+			if text, err = settings.Remove(f.Format(), text, s.Section(), s.Name); err != nil {
 				return nil, err
 			}
 		}

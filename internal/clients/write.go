@@ -20,7 +20,8 @@ func Have(config []byte) ([]Server, error) {
 		config = bytes.ReplaceAll(plain, []byte("\t"), []byte(" "))
 	}
 	var f struct {
-		Servers map[string]Server `yaml:"mcpServers"`
+		Servers map[string]Server         `yaml:"mcpServers"`
+		APIs    map[string]map[string]any `yaml:"rest"`
 	}
 	if err := yaml.Unmarshal(config, &f); err != nil {
 		return nil, err
@@ -30,15 +31,21 @@ func Have(config []byte) ([]Server, error) {
 		s.Name = name
 		out = append(out, s)
 	}
+	for name, api := range f.APIs {
+		if api == nil { // an entry without a value
+			api = map[string]any{}
+		}
+		out = append(out, Server{Name: name, API: api})
+	}
 	return out, nil
 }
 
-// Append returns a tooldex configuration's text with servers added to its
-// mcpServers. Comments and everything else stay. The names must be new.
+// Append returns a tooldex configuration's text with servers added, each in
+// its section. Comments and everything else stay. The names must be new.
 func Append(format settings.Format, config []byte, servers []Server) ([]byte, error) {
 	for _, s := range servers {
 		var err error
-		if config, err = settings.Set(format, config, s, "mcpServers", s.Name); err != nil {
+		if config, err = settings.Set(format, config, s.entry(), s.Section(), s.Name); err != nil {
 			return nil, err
 		}
 	}

@@ -34,12 +34,16 @@ becomes what it was, or, if it has changed since, loses what was taken over.
 
 Tools that a client has switched off, or does not list among those it shows, are
 taken over as hidden. A server that is there with another key is shown as an
-update, which --write --update takes over.`
+update, which --write --update takes over.
+
+With --openapi the tools of a REST API are taken over instead: the entry is
+written at once, with what "rest check" says of the document.`
 
 const importExample = `  tooldex import
   tooldex import --client cursor --client vscode --write
   tooldex import --project
   tooldex import --from ./mcp.json --write
+  tooldex import --openapi ./billing.yaml --name billing --tag invoices
   tooldex import --undo`
 
 // importFlags are the flags of import.
@@ -50,6 +54,7 @@ type importFlags struct {
 	write   bool
 	update  bool
 	undo    bool
+	api     openAPI
 }
 
 func (c commands) importCommand() *cobra.Command {
@@ -62,7 +67,11 @@ func (c commands) importCommand() *cobra.Command {
 	fs.BoolVar(&f.write, "write", false, "write them into the tooldex configuration")
 	fs.BoolVar(&f.update, "update", false, "with --write: take over changed variables and headers of servers that are there")
 	fs.BoolVar(&f.undo, "undo", false, "take the last import back")
+	ofAPI := apiFlags(fs, &f.api)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if ofAPI.used(cmd) {
+			return c.importAPI(cmd, &f.api)
+		}
 		if f.undo {
 			if f.write || f.update || f.project || len(f.clients)+len(f.from) > 0 {
 				return cli.Usagef(cmd, "--undo goes with no other flag")

@@ -2,12 +2,14 @@
 package restcmd
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
@@ -42,17 +44,30 @@ func (c commands) check() *cobra.Command {
 		Use: "check FILE|URL", Short: "Say what tools an OpenAPI document gives", Long: checkHelp, Example: checkExample,
 		Args: cobra.ExactArgs(1),
 	}
-	flags := cmd.Flags()
+	Choose(cmd.Flags(), &o)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.Document = args[0]
+		d, err := Check(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		return c.Result(d, func() {
+			c.showOperations(d)
+			d.Show(c.Terminal)
+		})
+	}
+	return cmd
+}
+
+// Choose adds the flags that say what of a document is wanted.
+func Choose(flags *pflag.FlagSet, o *rest.Origin) {
 	flags.StringSliceVar(&o.Include.Tags, "tag", nil, "only operations with this `tag`; can be repeated")
 	flags.StringSliceVar(&o.Include.Paths, "path", nil, "only paths like this `pattern`: * is anything within a step, ** anything; can be repeated")
 	flags.StringSliceVar(&o.Include.Methods, "method", nil, "only this `method`; can be repeated")
 	flags.StringSliceVar(&o.Include.Operations, "operation", nil, "only operations with an id like this `pattern`; can be repeated")
+	flags.StringSliceVar(&o.Hosts, "host", nil, "another `host` that operations may go to; can be repeated")
+	flags.StringVar(&o.BaseURL, "base-url", "", "the `address` that calls go to, in place of the document's")
 	flags.BoolVar(&o.RemoteRefs, "allow-remote-refs", false, "read documents at other addresses that this one refers to")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		o.Document = args[0]
-		return c.runCheck(cmd, o)
-	}
-	return cmd
 }
 
 // A row is one operation.
@@ -64,8 +79,8 @@ type row struct {
 	Deprecated bool   `json:"deprecated,omitempty"`
 }
 
-// A checked document is the answer.
-type checked struct {
+// Checked is what a document would give.
+type Checked struct {
 	Document   string            `json:"document"`
 	Version    string            `json:"version"`
 	Title      string            `json:"title"`
@@ -77,27 +92,30 @@ type checked struct {
 	Renamed    []string          `json:"renamed"`
 	Warnings   []string          `json:"warnings"`
 	Bytes      int               `json:"bytes"` // of all tool objects
+	// Credentials are the ways to prove who calls that the document names.
+	Credentials []string `json:"credentials"`
 }
 
-func (c commands) runCheck(cmd *cobra.Command, o rest.Origin) error {
+// Check reads a document.
+func Check(ctx context.Context, o rest.Origin) (Checked, error) {
 	began := time.Now()
-	d, err := rest.Read(cmd.Context(), o)
+	d, err := rest.Read(ctx, o)
 	if err != nil {
-		return cli.Hint(err, "give the path or the address of an OpenAPI 3.0, 3.1 or Swagger 2.0 document, in JSON or YAML")
+		return Checked{}, cli.Hint(err, "give the path or the address of an OpenAPI 3.0, 3.1 or Swagger 2.0 document, in JSON or YAML")
 	}
-	out := checked{
+	out := Checked{
 		Document: o.Document, Version: d.Version, Title: d.Title, Base: d.Base, Seconds: time.Since(began).Seconds(), Operations: []row{},
 		Excluded: d.Excluded, Skipped: append([]openapi.Skipped{}, d.Skipped...),
-		Renamed: append([]string{}, d.Renamed...), Warnings: append([]string{}, d.Warnings...),
+		Renamed: append([]string{}, d.Renamed...), Warnings: append([]string{}, d.Warnings...), Credentials: append([]string{}, d.Credentials...),
 	}
 	for _, op := range d.Operations {
 		out.Operations = append(out.Operations, row{op.Method + " " + op.Path, op.ID, op.Name, len(op.Tool), op.Deprecated})
 		out.Bytes += len(op.Tool)
 	}
-	return c.Result(out, func() { c.showChecked(out) })
+	return out, nil
 }
 
-func (c commands) showChecked(d checked) {
+func (c commands) showOperations(d Checked) {
 	g := &term.Grid{Head: []string{"TOOL", "BYTES", "OPERATION"}, Numbers: []int{1}}
 	for _, op := range d.Operations {
 		name := op.Operation
@@ -106,8 +124,13 @@ func (c commands) showChecked(d checked) {
 		}
 		g.Add(op.Tool, fmt.Sprint(op.Bytes), name)
 	}
-	c.ShowRows(g, "no operations\n")
-	c.Say("\n%s (%s), calls go to %s\n", term.Visible(orNothing(d.Title)), d.Version, term.Visible(orNothing(d.Base)))
+	c.ShowRows(g, "no operations")
+	c.Say("")
+}
+
+// Show tells all but the operations.
+func (d Checked) Show(t *term.Terminal) {
+	t.Say("%s (%s), calls go to %s", term.Visible(orNothing(d.Title)), d.Version, term.Visible(orNothing(d.Base)))
 	said := []string{term.Plural(len(d.Operations), "tool") + ", " + humanize.IBytes(uint64(d.Bytes))}
 	if n := len(d.Skipped); n > 0 {
 		said = append(said, term.Plural(n, "operation")+" skipped")
@@ -115,12 +138,13 @@ func (c commands) showChecked(d checked) {
 	if d.Excluded > 0 {
 		said = append(said, term.Plural(d.Excluded, "operation")+" not selected")
 	}
-	c.Say("%s; read in %.1f s\n", strings.Join(said, ", "), d.Seconds)
+	t.Say("%s; read in %.1f s", strings.Join(said, ", "), d.Seconds)
 	for _, s := range d.Skipped {
-		c.Say("skipped: %s: %s\n", term.Visible(s.Operation), term.Visible(s.Why))
+		t.Say("skipped: %s: %s", term.Visible(s.Operation), term.Visible(s.Why))
 	}
-	c.list("renamed", d.Renamed)
-	c.list("warning", d.Warnings)
+	list(t, "credentials", d.Credentials)
+	list(t, "renamed", d.Renamed)
+	list(t, "warning", d.Warnings)
 }
 
 func orNothing(s string) string {
@@ -133,12 +157,12 @@ func orNothing(s string) string {
 // maxSaid bounds the lines of one kind.
 const maxSaid = 30
 
-func (c commands) list(what string, lines []string) {
+func list(t *term.Terminal, what string, lines []string) {
 	for i, line := range lines {
 		if i == maxSaid {
-			c.Say("%s: and %d more; --json has all\n", what, len(lines)-i)
+			t.Say("%s: and %d more; --json has all", what, len(lines)-i)
 			return
 		}
-		c.Say("%s: %s\n", what, term.Visible(line))
+		t.Say("%s: %s", what, term.Visible(line))
 	}
 }

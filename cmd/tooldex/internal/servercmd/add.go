@@ -12,47 +12,58 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/restcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/embed"
+	"github.com/tooldex/tooldex/gateway/upstream/rest"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/clients"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/settings"
 )
 
-const addHelp = `Add an MCP server to the configuration: a command after --, or an address. It is
-started, or connected to, and asked for its tools first; a server that does not
-answer is not added unless --no-check says so. The rest of the file stays as it
-is, and a copy of what was there is kept beside it.
+const addHelp = `Add an MCP server to the configuration: a command after --, or an address; or,
+with --openapi, a REST API. It is started, or connected to, and asked for its
+tools first; a server that does not answer is not added unless --no-check says
+so. The rest of the file stays as it is, and a copy of what was there is kept
+beside it.
 
 Write a secret as a variable, --env 'TOKEN=${MY_TOKEN}', and it stays out of the
 file and of your shell's history.`
 
 const addExample = `  tooldex add files -- npx -y @modelcontextprotocol/server-filesystem ~/documents
   tooldex add github --env 'GITHUB_TOKEN=${GITHUB_TOKEN}' -- npx -y server-github
-  tooldex add web https://example.com/mcp --header 'Authorization: Bearer ${TOKEN}'`
+  tooldex add web https://example.com/mcp --header 'Authorization: Bearer ${TOKEN}'
+  tooldex add billing --openapi ./billing.yaml`
 
 // addFlags are the flags of add.
 type addFlags struct {
 	env, headers, tags []string
 	cwd, kind          string
+	openapi, baseURL   string
 	noCheck            bool
 	timeout            time.Duration
 }
 
 func (c entries) add() *cobra.Command {
 	var f addFlags
-	cmd := &cobra.Command{Use: "add NAME (URL | -- COMMAND [ARG…])", Short: "Add a server to the configuration", Long: addHelp, Example: addExample, Args: cobra.ArbitraryArgs}
+	cmd := &cobra.Command{Use: "add NAME (URL | -- COMMAND [ARG…] | --openapi FILE|URL)", Short: "Add a server to the configuration", Long: addHelp, Example: addExample, Args: cobra.ArbitraryArgs}
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.env, "env", nil, "a `NAME=value` of its environment; can be repeated")
 	fs.StringArrayVar(&f.headers, "header", nil, "a `Name: value` sent to an address; can be repeated")
 	fs.StringSliceVar(&f.tags, "tag", nil, "a `tag` of its tools; can be repeated")
 	fs.StringVar(&f.cwd, "cwd", "", "the `folder` that it runs in")
 	fs.StringVar(&f.kind, "transport", "", "how an address is spoken to: http or sse (default: found out)")
+	fs.StringVar(&f.openapi, "openapi", "", "the `document` of a REST API: a file or an address")
+	fs.StringVar(&f.baseURL, "base-url", "", "with --openapi: the `address` that calls go to, in place of the document's")
 	fs.BoolVar(&f.noCheck, "no-check", false, "add it without trying it")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "give up trying after this `time`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := f.server(cmd, args)
+		describe := f.server
+		if f.openapi != "" {
+			describe = f.api
+		}
+		s, err := describe(cmd, args)
 		if err != nil {
 			return err
 		}
@@ -97,6 +108,38 @@ func (f *addFlags) server(cmd *cobra.Command, args []string) (s clients.Server, 
 		s.Headers, err = pairs(cmd, "header", f.headers, ":")
 	}
 	return s, err
+}
+
+// api is the REST API that the command line describes.
+func (f *addFlags) api(cmd *cobra.Command, args []string) (s clients.Server, err error) {
+	if len(args) != 1 || len(f.env) > 0 || f.cwd != "" || f.kind != "" {
+		return s, cli.Usagef(cmd, "--openapi goes with a name, --base-url, --header and --tag alone")
+	}
+	if err := config.CheckName(args[0]); err != nil {
+		return s, cli.Usagef(cmd, "server %q: %w", args[0], err)
+	}
+	path, err := targetOf(cmd)
+	if err != nil {
+		return s, err
+	}
+	headers, err := pairs(cmd, "header", f.headers, ":")
+	if err != nil {
+		return s, err
+	}
+	origin := rest.Origin{Document: f.openapi, BaseURL: f.baseURL}
+	if !f.noCheck {
+		if _, err := restcmd.CheckUsable(cmd.Context(), origin); err != nil {
+			return s, err
+		}
+	}
+	s = clients.Server{Name: args[0], API: restcmd.Entry(origin, path)}
+	if len(headers) > 0 {
+		s.API["headers"] = headers
+	}
+	if len(f.tags) > 0 {
+		s.API["tags"] = f.tags
+	}
+	return s, nil
 }
 
 // pairs reads NAME=value or Name: value. A wrong one is named up to its mark:
@@ -192,7 +235,7 @@ func insert(s clients.Server) func(settings.Format, []byte) ([]byte, error) {
 		if i := slices.IndexFunc(have, s.Same); i >= 0 {
 			return nil, fmt.Errorf("server %s is the same under another name", have[i].Name)
 		}
-		return settings.Set(format, text, s, "mcpServers", s.Name)
+		return clients.Append(format, text, []clients.Server{s})
 	}
 }
 

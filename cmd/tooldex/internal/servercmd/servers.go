@@ -25,7 +25,7 @@ server keeps its entry; nothing starts it and its tools are not found.`
 type change struct {
 	cobra.Command
 	done string // what was done to a server
-	edit func(format settings.Format, text []byte, name string) ([]byte, error)
+	edit func(format settings.Format, text []byte, entry ...string) ([]byte, error)
 }
 
 func (c entries) remove() *cobra.Command {
@@ -35,8 +35,8 @@ func (c entries) remove() *cobra.Command {
 			Example: "  tooldex remove github\n  tooldex remove github files --config ./tooldex.yaml",
 		},
 		done: "removed",
-		edit: func(format settings.Format, text []byte, name string) ([]byte, error) {
-			return settings.Remove(format, text, "mcpServers", name)
+		edit: func(format settings.Format, text []byte, entry ...string) ([]byte, error) {
+			return settings.Remove(format, text, entry...)
 		},
 	})
 }
@@ -48,8 +48,8 @@ func (c entries) disable() *cobra.Command {
 			Example: "  tooldex disable github",
 		},
 		done: "disabled",
-		edit: func(format settings.Format, text []byte, name string) ([]byte, error) {
-			return settings.Set(format, text, true, "mcpServers", name, "disabled")
+		edit: func(format settings.Format, text []byte, entry ...string) ([]byte, error) {
+			return settings.Set(format, text, true, append(entry, "disabled")...)
 		},
 	})
 }
@@ -61,8 +61,8 @@ func (c entries) enable() *cobra.Command {
 			Example: "  tooldex enable github",
 		},
 		done: "enabled",
-		edit: func(format settings.Format, text []byte, name string) ([]byte, error) {
-			return settings.Remove(format, text, "mcpServers", name, "disabled")
+		edit: func(format settings.Format, text []byte, entry ...string) ([]byte, error) {
+			return settings.Remove(format, text, append(entry, "disabled")...)
 		},
 	})
 }
@@ -94,10 +94,11 @@ func (c entries) runChange(cmd *cobra.Command, x *change, names []string) error 
 			return nil, err
 		}
 		for _, name := range names {
-			if !slices.ContainsFunc(have, func(s clients.Server) bool { return s.Name == name }) {
+			i := slices.IndexFunc(have, func(s clients.Server) bool { return s.Name == name })
+			if i < 0 {
 				return nil, unknownServer(name, have)
 			}
-			if text, err = x.edit(format, text, name); err != nil {
+			if text, err = x.edit(format, text, have[i].Section(), name); err != nil {
 				return nil, err
 			}
 		}

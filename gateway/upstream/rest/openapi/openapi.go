@@ -54,6 +54,10 @@ type Document struct {
 	Excluded   int       // operations that Include or Exclude leave out
 	Renamed    []string  // operations that would have had the same name, with the one they got
 	Warnings   []string  // what is wrong with the document, and was made up for
+
+	// Credentials are the ways to prove who calls that the document knows, such
+	// as "token (http bearer)".
+	Credentials []string
 }
 
 // Skipped is an operation that makes no tool.
@@ -137,6 +141,7 @@ func Read(ctx context.Context, data []byte, o Options) (*Document, error) {
 	d.Title, d.About = text(info["title"]), text(info["description"])
 	r.doc = d
 	d.Base = r.base()
+	d.Credentials = r.credentials()
 	paths, ok := root["paths"].(map[string]any)
 	if !ok {
 		return nil, errors.New("it has no paths, so no operations")

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -100,6 +101,22 @@ func (r *reader) base() string {
 		scheme = schemes[0]
 	}
 	return scheme + "://" + host + path
+}
+
+// credentials are the security schemes.
+func (r *reader) credentials() (out []string) {
+	schemes := place{r.main, r.main.root}.at("components").at("securitySchemes")
+	if r.swagger {
+		schemes = place{r.main, r.main.root}.at("securityDefinitions")
+	}
+	for _, name := range slices.Sorted(maps.Keys(schemes.object())) {
+		if p, _, err := r.follow(schemes.at(name)); err == nil {
+			o := p.object()
+			said := sentence(text(o["type"]), text(o["scheme"]), text(o["in"]), text(o["name"]))
+			out = append(out, name+" ("+said+")")
+		}
+	}
+	return out
 }
 
 // address is the address of a Server Object, with the values of its variables
