@@ -379,11 +379,11 @@ func TestRetryAfter(t *testing.T) {
 		"Fri, 02 Jan 2026 03:04:35 GMT": 30 * time.Second,
 		"Fri, 02 Jan 2026 03:00:00 GMT": 0,
 	} {
-		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
+		if got := RetryAfter(http.Header{"Retry-After": {value}}, now); got != want {
 			t.Errorf("Retry-After: %s gives %v, want %v", value, got, want)
 		}
 	}
-	if got := retryAfter(http.Header{"Retry-After-Ms": {"250"}}, now); got != 250*time.Millisecond {
+	if got := RetryAfter(http.Header{"Retry-After-Ms": {"250"}}, now); got != 250*time.Millisecond {
 		t.Errorf("Retry-After-Ms: 250 gives %v", got)
 	}
 }

@@ -59,9 +59,9 @@ func shorten(s string) string {
 	return s
 }
 
-// retryAfter reads the header's seconds or date; 0 if there is none. Some
+// RetryAfter reads the header's seconds or date; 0 if there is none. Some
 // servers send fractions.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
 	}

@@ -221,7 +221,7 @@ func (t *transport) CloseIdleConnections() { t.base.CloseIdleConnections() }
 
 func statusError(res *http.Response) *StatusError {
 	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	s := &StatusError{Code: res.StatusCode, Message: Message(body), RetryAfter: retryAfter(res.Header, time.Now())}
+	s := &StatusError{Code: res.StatusCode, Message: Message(body), RetryAfter: RetryAfter(res.Header, time.Now())}
 	if err != nil && s.Message == "" {
 		s.Message = err.Error()
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tooldex/tooldex/index/atomicfile"
@@ -49,17 +51,18 @@ type Auto struct {
 	Tokens    int       `json:"tokens"`
 	MaxTools  int       `json:"max_tools"`
 	MaxTokens int       `json:"max_tokens"`
-	Left      int       `json:"left"`           // tools that lack phrases
-	Barren    int       `json:"barren"`         // tools for which the model wrote nothing that passes
-	Until     time.Time `json:"until,omitzero"` // when it is asked again
+	Left      int       `json:"left"`               // tools that lack phrases
+	Barren    int       `json:"barren"`             // tools for which the model wrote nothing that passes
+	Until     time.Time `json:"until,omitzero"`     // when it is asked again
+	Failures  int       `json:"failures,omitempty"` // of the model, rounds in a row
 	Error     string    `json:"error,omitempty"`
 }
 
 // An autoBook is the file.
 type autoBook struct {
 	Auto
-	Failures int                  `json:"failures,omitempty"` // of the model, in a row
-	Refused  map[string]time.Time `json:"refused,omitempty"`  // tools as the model was told of them, for which it wrote nothing that passes
+	Refused map[string]time.Time `json:"refused,omitempty"` // tools as the model was told of them, for which it wrote nothing that passes
+	Failed  map[string]int       `json:"failed,omitempty"`  // such tools for which it failed, and how often
 }
 
 func autoPath(state string) string { return filepath.Join(state, "auto.json") }
@@ -73,6 +76,9 @@ func readAuto(state string) autoBook {
 	}
 	if b.Refused == nil {
 		b.Refused = map[string]time.Time{}
+	}
+	if b.Failed == nil {
+		b.Failed = map[string]int{}
 	}
 	return b
 }
@@ -172,6 +178,8 @@ func (b *autoBook) room(now time.Time, limits config.Phrases) (tools int, wait t
 		return 0, b.Until
 	case b.Tools >= b.MaxTools || b.Tokens >= b.MaxTokens:
 		return 0, b.Since.Add(autoWindow)
+	case b.Failures > 0:
+		return 1, time.Time{} // one says whether the model works again
 	}
 	return b.MaxTools - b.Tools, time.Time{}
 }
@@ -191,6 +199,8 @@ func (a *auto) ask(ctx context.Context, b *autoBook, tools []enrich.Tool, names 
 			}
 			if down = err; err == nil {
 				b.Tools, b.Left = b.Tools+1, b.Left-1
+			} else {
+				b.Failed[a.told(t)]++
 			}
 			a.write(b)
 		},
@@ -212,7 +222,8 @@ func (a *auto) ask(ctx context.Context, b *autoBook, tools []enrich.Tool, names 
 }
 
 // lacking are the tools to ask for: those without phrases and those whose text
-// has changed since, but for those that the model has no phrases for.
+// has changed since, but for those that the model has no phrases for. Those for
+// which it failed come last, so that what it cannot read hides no other.
 func (a *auto) lacking(b *autoBook) (tools []enrich.Tool, names []string, err error) {
 	tools, names, err = ToEnrich(a.engine, Either, nil)
 	for key, at := range b.Refused {
@@ -220,13 +231,19 @@ func (a *auto) lacking(b *autoBook) (tools []enrich.Tool, names []string, err er
 			delete(b.Refused, key)
 		}
 	}
-	kept := tools[:0]
-	for _, t := range tools {
-		if _, barren := b.Refused[a.told(t)]; !barren {
-			kept = append(kept, t)
+	failed := map[string]int{} // without tools that are gone or have phrases
+	tools = slices.DeleteFunc(tools, func(t enrich.Tool) bool {
+		key := a.told(t)
+		if n := b.Failed[key]; n > 0 {
+			failed[key] = n
 		}
+		_, barren := b.Refused[key]
+		return barren
+	})
+	if b.Failed = failed; len(failed) > 0 {
+		slices.SortStableFunc(tools, func(x, y enrich.Tool) int { return cmp.Compare(failed[a.told(x)], failed[a.told(y)]) })
 	}
-	return kept, names, err
+	return tools, names, err
 }
 
 // told identifies a tool as the model is told of it.

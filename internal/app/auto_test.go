@@ -102,6 +102,43 @@ func TestAuto(t *testing.T) {
 	}
 }
 
+// A model that fails for the first tools of all is asked for the others next,
+// by one tool until it works again.
+func TestAutoPoisoned(t *testing.T) {
+	var asked atomic.Int64
+	url := writer(t, func(n int, w http.ResponseWriter) bool {
+		if asked.Store(int64(n)); n > 4 { // two tools, with a schema and without
+			return false
+		}
+		http.Error(w, `{"error":"the prompt is longer than the context"}`, http.StatusBadRequest)
+		return true
+	})
+	cfg := listed(t)
+	cfg.Phrases = config.Phrases{Pack: "off", Learn: "off", Auto: true, AutoTools: 2, AutoTokens: 10_000,
+		Model: config.Chat{Provider: "openai", Model: "tiny", URL: url}}
+	e := unhurried(t, cfg)
+	tools, _, err := ToEnrich(e, Missing, nil)
+	if err != nil || len(tools) != 4 {
+		t.Fatalf("%d tools, %v", len(tools), err)
+	}
+	e.auto.turn(t.Context())
+	if s := autoStatus(cfg); asked.Load() != 4 || s.Failures != 1 || !strings.Contains(s.Error, "longer than the context") || s.Until.IsZero() {
+		t.Errorf("asked %d times, %+v", asked.Load(), s)
+	}
+	later(t, e.auto, time.Minute)
+	e.auto.turn(t.Context())
+	if of, _ := e.Index.Phrases().Of(tools[2].ID); asked.Load() != 5 || len(of.Phrases) == 0 || autoStatus(cfg).Failures != 0 {
+		t.Errorf("asked %d times, %s has %d phrases, %+v", asked.Load(), tools[2].Name, len(of.Phrases), autoStatus(cfg))
+	}
+	for modelled(e) < 4 && asked.Load() < 9 {
+		later(t, e.auto, time.Hour)
+		e.auto.turn(t.Context())
+	}
+	if b := readAuto(cfg.State); asked.Load() != 8 || modelled(e) != 4 {
+		t.Errorf("asked %d times, %d tools have phrases: %+v", asked.Load(), modelled(e), b)
+	}
+}
+
 // A listing that brings something new has the model asked.
 func TestAutoAfterListing(t *testing.T) {
 	cfg := written(t, fmt.Sprintf("phrases: {pack: off, auto: true, model: {provider: ollama, model: tiny, url: %q}}\nmcpServers: {numbers: {url: %q}}",

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/index/phrase"
@@ -44,13 +46,21 @@ func ChatModel(c config.Chat) (*chat.Model, error) {
 	return chat.New(chat.Config{Provider: c.Provider, Model: c.Model, URL: c.URL, Key: key})
 }
 
-// ToEnrich are the tools of the catalog that lack phrases, in order of their
-// names: of the given servers (SERVER) and tools (SERVER/TOOL), or of all. It
-// also returns the names of all tools.
+// ToEnrich are the tools of the catalog that lack phrases: of the given servers
+// (SERVER) and tools (SERVER/TOOL), or of all. Those that no model has written
+// for come first, then those whose phrases are oldest, so that a run that ended
+// early goes on; else they are in order of their names. It also returns the
+// names of all tools.
 func ToEnrich(e *Engine, which Lacking, wanted []string) (tools []enrich.Tool, names []string, err error) {
 	lacking := map[string]bool{}
+	written := map[string]time.Time{} // by a model
 	for _, t := range e.Index.Phrases().List() {
 		lacking[t.ID] = which.wants(t.Phrases)
+		for _, p := range t.Phrases {
+			if p.Source == phrase.Model && p.Time.After(written[t.ID]) {
+				written[t.ID] = p.Time
+			}
+		}
 	}
 	all, _ := e.Index.List(index.Listing{})
 	matched := map[string]bool{}
@@ -72,7 +82,9 @@ func ToEnrich(e *Engine, which Lacking, wanted []string) (tools []enrich.Tool, n
 			return nil, nil, fmt.Errorf("%q is neither a server nor a tool of the catalog", w)
 		}
 	}
-	slices.SortFunc(tools, func(a, b enrich.Tool) int { return strings.Compare(a.QualifiedName(), b.QualifiedName()) })
+	slices.SortFunc(tools, func(a, b enrich.Tool) int {
+		return cmp.Or(written[a.ID].Compare(written[b.ID]), strings.Compare(a.QualifiedName(), b.QualifiedName()))
+	})
 	return tools, names, nil
 }
 
@@ -117,6 +129,6 @@ func parameters(raw json.RawMessage) []string {
 
 // Enrich asks m for the phrases of tools and stores them.
 func Enrich(ctx context.Context, e *Engine, m enrich.Model, tools []enrich.Tool, o enrich.Options) (*enrich.Result, error) {
-	o.Hopeless = chat.Refused
+	o.Hopeless = chat.Hopeless
 	return enrich.Run(ctx, m, e.Index.Phrases(), tools, o)
 }

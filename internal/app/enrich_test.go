@@ -84,8 +84,8 @@ func TestEnrich(t *testing.T) {
 	if !ok || of.Counted != 6 || of.Phrases[0].Source != phrase.Model || of.Phrases[0].Model != "tiny (prompt 1)" || of.Phrases[0].Time.IsZero() {
 		t.Errorf("%+v", of)
 	}
-	if all, _, err := ToEnrich(again, AnyTools, nil); err != nil || len(all) != len(tools) {
-		t.Errorf("%d of %d tools, %v", len(all), len(tools), err)
+	if all, _, err := ToEnrich(again, AnyTools, nil); err != nil || len(all) != len(tools) || all[0].ID != tools[1].ID {
+		t.Errorf("%d of %d tools, %v: the one without phrases is not the first: %+v", len(all), len(tools), err, all)
 	}
 	if stale, _, err := ToEnrich(again, Stale, nil); err != nil || len(stale) != 0 {
 		t.Errorf("%+v, %v", stale, err)

@@ -16,12 +16,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/tooldex/tooldex/embed/endpoint"
 )
 
 // The providers.
@@ -31,11 +32,16 @@ const (
 )
 
 const (
-	maxReply  = 1 << 20
-	maxAnswer = 800 // tokens that a model may answer with
-	tries     = 4
-	maxPause  = 30 * time.Second
+	maxReply     = 1 << 20
+	maxAnswer    = 800  // tokens that a model may answer with
+	maxReasoning = 4000 // of one that counts what it thinks among them
+	tries        = 4
+	maxPause     = 30 * time.Second
 )
+
+// completionBound is what models that reason call the bound of an answer; they
+// refuse max_tokens.
+const completionBound = "max_completion_tokens"
 
 // Config says which model to ask.
 type Config struct {
@@ -53,7 +59,9 @@ type Model struct {
 	client *http.Client
 	// plain is set once the endpoint has refused to be given a schema.
 	plain atomic.Bool
-	pause func() backoff.BackOff
+	// reasons is set once it has asked for the bound by the name completionBound.
+	reasons atomic.Bool
+	pause   func() backoff.BackOff
 }
 
 // New checks a configuration.
@@ -95,11 +103,19 @@ type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// Refused says whether asking again is of no use: the key, the address or the
-// model's name is wrong.
+// Refused says whether asking the same again is of no use.
 func Refused(err error) bool {
 	var r refusal
 	return errors.As(err, &r)
+}
+
+// Hopeless says whether every question would be refused as this one was: the
+// key, the address or the model's name is wrong. What is refused with 400, 413
+// or 422 may be this question alone, for its length or what it speaks of.
+func Hopeless(err error) bool {
+	var s *endpoint.StatusError
+	return Refused(err) && errors.As(err, &s) &&
+		s.Code != http.StatusBadRequest && s.Code != http.StatusRequestEntityTooLarge && s.Code != http.StatusUnprocessableEntity
 }
 
 // Ask returns what the model says, and how many tokens question and answer
@@ -123,14 +139,21 @@ func (m *Model) Ask(ctx context.Context, system, question string, schema json.Ra
 	return a.text, a.tokens, nil
 }
 
-// once asks, and asks again without a schema if that is what is refused.
+// once asks, and asks again in the form that the endpoint knows if it does not
+// know the newest: without a schema, or with the other name of the bound.
 func (m *Model) once(ctx context.Context, system, question string, schema json.RawMessage) (string, int, error) {
 	if m.plain.Load() {
 		schema = nil
 	}
 	text, tokens, err := m.send(ctx, system, question, schema)
-	var s *statusError
-	if schema != nil && errors.As(err, &s) && (s.code == http.StatusBadRequest || s.code == http.StatusUnprocessableEntity) {
+	var s *endpoint.StatusError
+	if !errors.As(err, &s) || s.Code != http.StatusBadRequest && s.Code != http.StatusUnprocessableEntity {
+		return text, tokens, err
+	}
+	if strings.Contains(s.Message, completionBound) && !m.reasons.Swap(true) {
+		return m.once(ctx, system, question, schema)
+	}
+	if schema != nil {
 		again, n, plain := m.send(ctx, system, question, nil)
 		if plain == nil {
 			m.plain.Store(true)
@@ -156,7 +179,11 @@ func (m *Model) body(system, question string, schema json.RawMessage) ([]byte, e
 		}
 		return json.Marshal(b)
 	}
-	b["max_tokens"] = maxAnswer
+	if m.reasons.Load() {
+		b[completionBound] = maxReasoning
+	} else {
+		b["max_tokens"] = maxAnswer
+	}
 	if schema != nil {
 		b["response_format"] = map[string]any{"type": "json_schema",
 			"json_schema": map[string]any{"name": "answer", "schema": schema, "strict": true}}
@@ -220,53 +247,18 @@ func read(reply []byte) (string, int, error) {
 	return text, max(0, r.Usage.Total, r.Prompt+r.Eval), nil
 }
 
-type statusError struct {
-	code    int
-	message string
-}
-
-func (s *statusError) Error() string {
-	return strings.TrimSuffix(fmt.Sprintf("HTTP %d %s: %s", s.code, http.StatusText(s.code), s.message), ": ")
-}
-
 // status is the error of a reply that is no answer: one to be asked again,
-// when the server says, or a refusal.
+// when the server says, or a refusal. The key is in neither.
 func (m *Model) status(res *http.Response, reply []byte) error {
-	s := &statusError{res.StatusCode, m.complaint(reply)}
-	if s.code != http.StatusTooManyRequests && s.code != http.StatusRequestTimeout && s.code < 500 {
-		return refusal{s}
+	if m.c.Key != "" {
+		reply = bytes.ReplaceAll(reply, []byte(m.c.Key), []byte("[key]"))
 	}
-	if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
-		pause := min(time.Duration(min(n, 3600))*time.Second, maxPause)
-		return errors.Join(s, &backoff.RetryAfterError{Duration: pause})
+	s := &endpoint.StatusError{Code: res.StatusCode, Message: endpoint.Message(reply), RetryAfter: endpoint.RetryAfter(res.Header, time.Now())}
+	switch {
+	case s.Code != http.StatusTooManyRequests && s.Code != http.StatusRequestTimeout && s.Code < 500:
+		return refusal{s}
+	case s.RetryAfter > 0:
+		return errors.Join(s, &backoff.RetryAfterError{Duration: min(s.RetryAfter, maxPause)})
 	}
 	return s
-}
-
-// complaint is what an error's body says, in a line without the key.
-func (m *Model) complaint(reply []byte) string {
-	var r struct {
-		Error json.RawMessage `json:"error"`
-	}
-	text := string(reply)
-	if json.Unmarshal(reply, &r) == nil && r.Error != nil {
-		var inner struct {
-			Message string `json:"message"`
-		}
-		if json.Unmarshal(r.Error, &text) != nil {
-			text = string(r.Error)
-		}
-		if json.Unmarshal(r.Error, &inner) == nil && inner.Message != "" {
-			text = inner.Message
-		}
-	}
-	if m.c.Key != "" {
-		text = strings.ReplaceAll(text, m.c.Key, "[key]")
-	}
-	const longest = 300
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
-	}
-	return text
 }

@@ -83,6 +83,36 @@ func TestWithoutSchema(t *testing.T) {
 	}
 }
 
+// A model that reasons takes its bound by another name, and is given more.
+func TestReasons(t *testing.T) {
+	m, n := model(t, OpenAI, func(_ int, w http.ResponseWriter, body string) {
+		if strings.Contains(body, `"max_tokens"`) || !strings.Contains(body, "response_format") {
+			http.Error(w, `{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}}`, 400)
+			return
+		}
+		fmt.Fprint(w, openAIReply)
+	})
+	for range 2 {
+		if text, _, err := m.Ask(t.Context(), "", "who?", schema); text != "hello" || err != nil {
+			t.Fatalf("%q, %v", text, err)
+		}
+	}
+	if *n != 3 {
+		t.Errorf("%d requests, want 3: the second question knows", *n)
+	}
+}
+
+// Of what is refused, a wrong key is so for every question, a text that is too
+// long for one.
+func TestHopeless(t *testing.T) {
+	for code, want := range map[int]bool{400: false, 401: true, 403: true, 404: true, 413: false, 422: false} {
+		m, _ := model(t, Ollama, func(_ int, w http.ResponseWriter, _ string) { w.WriteHeader(code) })
+		if _, _, err := m.Ask(t.Context(), "", "who?", schema); !Refused(err) || Hopeless(err) != want {
+			t.Errorf("%d: refused %v, hopeless %v", code, Refused(err), Hopeless(err))
+		}
+	}
+}
+
 func TestAsksAgain(t *testing.T) {
 	for name, bad := range map[string]func(w http.ResponseWriter){
 		"full": func(w http.ResponseWriter) {
@@ -116,12 +146,12 @@ func TestAsksAgain(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for name, bad := range map[string]func(w http.ResponseWriter){
-		"HTTP 401 Unauthorized: bad key [key] given": func(w http.ResponseWriter) {
+		"server answered 401 Unauthorized: bad key [key] given": func(w http.ResponseWriter) {
 			http.Error(w, `{"error":{"message":"bad key s3cret\ngiven"}}`, http.StatusUnauthorized)
 		},
-		"HTTP 404 Not Found: no such model":  func(w http.ResponseWriter) { http.Error(w, `{"error":"no such model"}`, 404) },
-		"HTTP 307 Temporary Redirect":        func(w http.ResponseWriter) { w.Header().Set("Location", "http://evil.example/"); w.WriteHeader(307) },
-		"the reply is longer than 1048576 b": func(w http.ResponseWriter) { fmt.Fprint(w, `{"message":"`, strings.Repeat("x", maxReply)) },
+		"server answered 404 Not Found: no such model": func(w http.ResponseWriter) { http.Error(w, `{"error":"no such model"}`, 404) },
+		"server answered 307 Temporary Redirect":       func(w http.ResponseWriter) { w.Header().Set("Location", "http://evil.example/"); w.WriteHeader(307) },
+		"the reply is longer than 1048576 b":           func(w http.ResponseWriter) { fmt.Fprint(w, `{"message":"`, strings.Repeat("x", maxReply)) },
 	} {
 		m, n := model(t, OpenAI, func(_ int, w http.ResponseWriter, _ string) { bad(w) })
 		_, _, err := m.Ask(t.Context(), "", "who?", nil)

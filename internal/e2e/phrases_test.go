@@ -183,7 +183,7 @@ func TestRealModelEnrich(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			for _, f := range r.Failed {
-				if !strings.HasPrefix(f.Error, enrich.ErrAnswer.Error()) && !strings.Contains(f.Error, "HTTP 500") {
+				if !strings.HasPrefix(f.Error, enrich.ErrAnswer.Error()) && !strings.Contains(f.Error, "answered 500") {
 					t.Errorf("%s: %s", f.Tool, f.Error)
 				}
 			}

@@ -21,7 +21,7 @@ description and names of parameters.
 
 Without arguments every tool is meant that has no phrases yet. What the model
 says is checked before it is stored; a run that ends early goes on with the
-rest the next time.`
+rest the next time, with --all too: the oldest phrases come first.`
 
 const enrichExample = `  tooldex enrich --dry-run
   tooldex enrich github --max-tools 50
@@ -62,6 +62,14 @@ func (f *enrichFlags) which() app.Lacking {
 	return app.Missing
 }
 
+// nothing says that there are no such tools.
+func (f *enrichFlags) nothing() string {
+	if f.stale {
+		return "no tool's text has changed since a model wrote its phrases"
+	}
+	return "no tool lacks phrases"
+}
+
 func (c commands) runEnrich(cmd *cobra.Command, f *enrichFlags, args []string) error {
 	for name, n := range map[string]int{"max-tools": f.maxTools, "max-tokens": f.maxTokens, "rate": f.rate} {
 		if n < 0 {
@@ -88,7 +96,7 @@ func (c commands) enriched(cmd *cobra.Command, f *enrichFlags, e *app.Engine, ar
 		return c.showPlan(tools, left)
 	}
 	if len(tools) == 0 {
-		return c.Result(&enrich.Result{Refused: map[string]int{}, Failed: []enrich.Failure{}}, func() { fmt.Fprintln(c.Out, "no tool lacks phrases") })
+		return c.Result(&enrich.Result{Refused: map[string]int{}, Failed: []enrich.Failure{}}, func() { fmt.Fprintln(c.Out, f.nothing()) })
 	}
 	choice := e.Config.Phrases.Model
 	if f.model != "" {

@@ -256,8 +256,11 @@ func autoLine(a *app.Auto) string {
 	if a.Barren > 0 {
 		s += fmt.Sprintf("; for %d it wrote nothing that passes", a.Barren)
 	}
+	if a.Failures > 0 {
+		s += fmt.Sprintf("; %s failed, %s in a row", a.Model, term.Plural(a.Failures, "time"))
+	}
 	if !a.Until.IsZero() {
-		s += ", again " + ago(a.Until)
+		s += ", asked again " + ago(a.Until)
 	}
 	if a.Error != "" {
 		s += ": " + a.Error
