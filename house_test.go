@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"internal/app":        {"index", "embed", "gateway", "internal/attach", "internal/chat", "internal/config", "internal/enrich"},
 	"internal/attach":     {},
 	"internal/certs":      {},
-	"internal/chat":       {},
+	"internal/chat":       {"embed/endpoint"},
 	"internal/config":     {"gateway/auth", "gateway/limit", "gateway/upstream/mcp", "gateway/upstream/rest", "gateway/view", "internal/settings"},
 	"internal/clients":    {"internal/settings"},
 	"internal/settings":   {"index/atomicfile"},

@@ -201,7 +201,7 @@ func readLine(line []byte) (Entry, error) {
 	}
 	e := raw.Entry
 	if e.Name == "" || len(wordsOf(e.Description)) == 0 || len(raw.Phrases) == 0 {
-		return Entry{}, fmt.Errorf("tool %q: name, description and phrases must not be empty", e.Name)
+		return Entry{}, fmt.Errorf("tool %q: name, description and phrases must not be empty: a pack knows tools by what their servers say (phrases by server/tool go to \"tooldex phrases import\")", e.Name)
 	}
 	e.Phrases = nil
 	for i, m := range raw.Phrases {
