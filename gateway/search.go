@@ -22,6 +22,9 @@ type SearchRequest struct {
 	Schemas  bool         // with the tools' schemas
 	Metrics  bool         // with the tools' executions
 
+	// WordsOnly is why a search is not to go by meaning; "" when it may.
+	WordsOnly string
+
 	Unfolded   bool // near-duplicates have rows of their own
 	Effects    bool // with what running the tools may do
 	Signatures bool // with what the tools take on one line, unless their schemas say it
@@ -59,7 +62,7 @@ func (g *Gateway) Search(ctx context.Context, v view.View, r SearchRequest) (Sea
 		return SearchResult{}, beyond("", err)
 	}
 	res, err := g.ix.Search(ctx, index.Query{
-		Text: r.Text, Mode: r.Mode, Filter: v.Over(r.Filter), Limit: r.Limit, MinScore: r.MinScore, Fold: !r.Unfolded,
+		Text: r.Text, Mode: r.Mode, Filter: v.Over(r.Filter), Limit: r.Limit, MinScore: r.MinScore, Fold: !r.Unfolded, WordsOnly: r.WordsOnly,
 	})
 	if err != nil {
 		return SearchResult{}, searchError(err)

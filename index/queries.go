@@ -11,7 +11,7 @@ import (
 
 // Search ranks the allowed tools against a query.
 func (ix *Index) Search(ctx context.Context, q Query) (*Results, error) {
-	if q.Mode != Keyword {
+	if q.Mode != Keyword && q.WordsOnly == "" {
 		ix.spaces.Learn(ctx, q.Text)
 	}
 	return ix.snapshot().Search(ctx, q)
@@ -20,7 +20,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (*Results, error) {
 // Explain accounts for the score of the tool id under q, also when q's filter
 // or limit drops it, and says why it is dropped.
 func (ix *Index) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
-	if q.Mode != Keyword {
+	if q.Mode != Keyword && q.WordsOnly == "" {
 		ix.spaces.Learn(ctx, q.Text)
 	}
 	return ix.snapshot().Explain(ctx, q, id)

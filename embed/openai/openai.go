@@ -65,6 +65,7 @@ func New(o Options) (*endpoint.Endpoint, error) {
 	}
 	client := endpoint.HTTPClient(headers)
 	d := &driver{url: address, http: client, model: o.Model, dimensions: o.Endpoint.Dimensions}
+	d.locked = base.Hostname() == "api.openai.com" && len(headers) == 0
 	if azure || base.Host == "api.openai.com" {
 		d.encoding = "base64" // a third of the bytes; other servers may refuse the field
 	}
@@ -96,7 +97,7 @@ func embeddingsURL(base *url.URL, o Options) string {
 }
 
 func hints(o Options) map[int]string {
-	key := "set embedding.key_env to the variable that holds the key"
+	key := "set embedding.key_env to the variable that holds the key; for OpenAI's own address OPENAI_API_KEY is read"
 	if o.Key != "" {
 		key = "check the key" + from(o.KeySource)
 	}
@@ -125,6 +126,7 @@ type driver struct {
 	model      string
 	dimensions int
 	encoding   string // encoding_format; "" does not send it
+	locked     bool   // the service wants a key, and there is none
 }
 
 type request struct {
@@ -146,6 +148,9 @@ type reply struct {
 func (d *driver) Digest(context.Context) (string, error) { return "", nil }
 
 func (d *driver) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if d.locked { // it would be refused, and what is asked need not leave this machine for that
+		return nil, &endpoint.StatusError{Code: http.StatusUnauthorized, Message: "there is no key, so nothing is sent"}
+	}
 	body, err := json.Marshal(request{Model: d.model, Input: texts, Dimensions: d.dimensions, Encoding: d.encoding})
 	if err != nil {
 		return nil, err

@@ -117,6 +117,15 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// OpenAI itself answers nobody without a key: no text is sent there then.
+func TestNoKey(t *testing.T) {
+	e := opened(t, Options{Model: "text-embedding-3-small"})
+	_, err := e.EmbedQuery(t.Context(), "x")
+	if err == nil || !strings.Contains(err.Error(), "there is no key, so nothing is sent") || !strings.Contains(err.Error(), "OPENAI_API_KEY") {
+		t.Errorf("it says %v", err)
+	}
+}
+
 func TestAzure(t *testing.T) {
 	s := embedtest.NewServer(t, embedtest.Behaviour{Base64: true})
 	e := opened(t, Options{URL: s.URL, Model: "dep", Key: "secret", APIVersion: "2024-02-01"})

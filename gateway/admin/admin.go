@@ -49,6 +49,8 @@ type Endpoint struct {
 	Rules    []view.Rule // all must let a tool through
 	Warnings []string    // what of its scope is probably not meant
 	File     string      // of the configuration
+
+	WordsOnly string // why its searches do not go by meaning; "" when they do
 }
 
 // An Index is the catalog. [index.Index] is one.

@@ -241,7 +241,7 @@ var metaConfig = object{
 		"include_signatures":        boolean("show what tools take, in searches"),
 		"split_execute":             boolean("a tool for each effect in place of execute_tool"),
 		"validate_arguments":        boolean("check arguments also where the surface leaves that to servers"),
-		"embedding_model":           text("accepted; embedding.model of the configuration chooses it"),
+		"embedding_model":           text("the model of the catalog, which is one for all virtual servers: embedding.model of the configuration chooses it, and another name is refused"),
 	},
 }
 

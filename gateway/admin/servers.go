@@ -62,6 +62,8 @@ type server struct {
 	Server
 	rules []view.Rule
 	tag   string
+
+	wordsOnly string // as Endpoint has it
 }
 
 // servers are all endpoints, those of the file first.
@@ -98,7 +100,7 @@ func (h *Handler) kept(k stored.Entry, others []server) server {
 }
 
 func (h *Handler) server(e Endpoint) server {
-	s := server{Server: Server{Written: e.Written, Warnings: slices.Clone(e.Warnings)}, rules: e.Rules, tag: tagOf(e.Written)}
+	s := server{Server: Server{Written: e.Written, Warnings: slices.Clone(e.Warnings)}, rules: e.Rules, tag: tagOf(e.Written), wordsOnly: e.WordsOnly}
 	s.URL = h.o.URL() + "/servers/" + e.Name + "/mcp"
 	if e.Name == "default" {
 		s.URL = h.o.URL() + "/mcp"

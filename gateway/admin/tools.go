@@ -173,7 +173,7 @@ func search(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	through, explain, err := c.searchOptions(members)
+	through, wordsOnly, explain, err := c.searchOptions(members)
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +185,7 @@ func search(c *call) (*reply, error) {
 	if err != nil {
 		return nil, asked(err)
 	}
+	r.WordsOnly = wordsOnly
 	res, err := c.o.Gateway.Search(c.r.Context(), through, r)
 	if err != nil {
 		return nil, asked(err)
@@ -206,31 +207,31 @@ func search(c *call) (*reply, error) {
 }
 
 // searchOptions takes out of a search's body what search_tools does not have.
-func (c *call) searchOptions(members map[string]json.RawMessage) (through view.View, explain bool, err error) {
+func (c *call) searchOptions(members map[string]json.RawMessage) (through view.View, wordsOnly string, explain bool, err error) {
 	if raw, ok := members["explain"]; ok && json.Unmarshal(raw, &explain) != nil {
-		return through, false, problem(http.StatusUnprocessableEntity, "give true or false", "search: explain: expected true or false, got %s", words.Value(raw))
+		return through, "", false, problem(http.StatusUnprocessableEntity, "give true or false", "search: explain: expected true or false, got %s", words.Value(raw))
 	}
 	if raw, ok := members["endpoint"]; ok {
 		if json.Unmarshal(raw, &c.name) != nil {
-			return through, false, problem(http.StatusUnprocessableEntity, "GET /servers lists their names", "search: endpoint: expected the name of a virtual server, got %s", words.Value(raw))
+			return through, "", false, problem(http.StatusUnprocessableEntity, "GET /servers lists their names", "search: endpoint: expected the name of a virtual server, got %s", words.Value(raw))
 		}
 		s, err := c.find()
 		if err == nil && s.Problem != "" {
 			err = problem(http.StatusConflict, "mend what is named", "virtual server %s is not served: %s", s.Name, s.Problem)
 		}
 		if err != nil {
-			return through, false, err
+			return through, "", false, err
 		}
-		through = c.viewOf(s.rules)
+		through, wordsOnly = c.viewOf(s.rules), s.wordsOnly
 	}
 	delete(members, "explain")
 	delete(members, "endpoint")
-	return through, explain, nil
+	return through, wordsOnly, explain, nil
 }
 
 func (c *call) explained(through view.View, r gateway.SearchRequest, hits []index.Hit) ([]Explained, error) {
 	out := []Explained{}
-	q := index.Query{Text: r.Text, Mode: r.Mode, Filter: through.Over(r.Filter), Limit: r.Limit, MinScore: r.MinScore}
+	q := index.Query{Text: r.Text, Mode: r.Mode, Filter: through.Over(r.Filter), Limit: r.Limit, MinScore: r.MinScore, WordsOnly: r.WordsOnly}
 	for _, hit := range hits {
 		x, err := c.o.Index.Explain(c.r.Context(), q, hit.ID)
 		if err != nil {

@@ -73,6 +73,8 @@ type Options struct {
 	// same until what it shows may be other tools.
 	Toolboxes func() []Toolbox
 	Metrics   bool // show each tool's executions in searches
+	// WordsOnly is why no search is by meaning; "" when it may be.
+	WordsOnly string
 	// NoSignatures leaves the tools' signatures out of searches.
 	NoSignatures bool
 	// SplitExecute has surface meta run tools by one meta-tool for each effect.

@@ -27,7 +27,10 @@ type Query struct {
 	Limit    int      // most rows to return; 0 means 10
 	MinScore *float64 // rows scoring below it are cut; nil cuts none
 	Explain  bool     // fill Hit.Explanation
-	Fold     bool     // show tools of the same text as one row with Homes; Total counts them all
+	// WordsOnly is why vectors are not to be used, as if there were none; "" when
+	// they are.
+	WordsOnly string
+	Fold      bool // show tools of the same text as one row with Homes; Total counts them all
 }
 
 // A Filter allows some tools and not others, before ranking. Within one field

@@ -133,7 +133,11 @@ func (r *search) check() error {
 // error.
 func (r *search) embed(ctx context.Context, text string) error {
 	var failed []error
-	for _, sp := range r.s.spaces {
+	spaces := r.s.spaces
+	if r.q.WordsOnly != "" {
+		spaces = nil
+	}
+	for _, sp := range spaces {
 		vec, err := r.s.QueryVector(ctx, sp, text)
 		if err == nil {
 			r.use(sp, vector.Encode(vec))
@@ -145,7 +149,7 @@ func (r *search) embed(ctx context.Context, text string) error {
 		}
 		failed = append(failed, err)
 	}
-	reason := cmp.Or(reasons(failed), r.s.waiting, r.s.wordsOnly, "no embedder is ready")
+	reason := cmp.Or(r.q.WordsOnly, reasons(failed), r.s.waiting, r.s.wordsOnly, "no embedder is ready")
 	r.unknown = len(failed) > 0 && !slices.ContainsFunc(failed, func(err error) bool { return !errors.Is(err, ErrUnknownWords) })
 	switch {
 	case r.mode != Semantic:

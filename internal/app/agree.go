@@ -40,7 +40,7 @@ type agreement struct {
 
 func agreementOf(cfg *config.Config, version string) agreement {
 	c := *cfg // whole, so that no new setting is forgotten
-	c.Path, c.Listen, c.State, c.Log, c.Disabled, c.Unbuilt, c.Foreign = "", "", "", config.Log{}, nil, nil, nil
+	c.Path, c.Listen, c.State, c.Log, c.Disabled, c.Foreign = "", "", "", config.Log{}, nil, nil
 	a := agreement{Version: version + " " + program(version), Config: c, Environ: []string{"HOME=" + os.Getenv("HOME")}}
 	for _, d := range cfg.Disabled {
 		if d.Reason != "" {

@@ -179,9 +179,6 @@ func (e *Engine) warn() {
 		e.log.Warn("server disabled", "server", name, "reason", e.Config.DisabledReason(name))
 	}
 	e.endpoints.warn()
-	if len(e.Config.Unbuilt) > 0 {
-		e.log.Warn("these settings do nothing yet", "settings", join(e.Config.Unbuilt), "file", e.Config.Path)
-	}
 	if len(e.Config.Foreign) > 0 {
 		e.log.Info("settings of other clients mean nothing here", "settings", join(e.Config.Foreign), "file", e.Config.Path)
 	}

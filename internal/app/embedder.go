@@ -36,7 +36,7 @@ func openFallback(cfg *config.Config) (index.Embedder, error) {
 }
 
 func embedding(cfg *config.Config) embed.Config {
-	if !cfg.Meta.EnableSemanticSearch {
+	if !cfg.Semantic() {
 		return embed.Config{Provider: embed.None}
 	}
 	c := cfg.Embedding

@@ -148,7 +148,7 @@ func (e *endpoints) openOne(cfg *config.Config, x config.Endpoint) (*serve.Serve
 		Endpoint: x.Name, Name: x.Title, Version: e.version, Metrics: e.metrics, Logger: e.log, OnCall: e.onCall,
 		Surface: x.Surface, View: viewOf(e.Gateway, x), Narrow: e.Access.narrow, Auditor: e.auditor(), Native: !x.HideUnderlyingTools,
 		SurfaceOptions: surface.Options{
-			DefaultLimit: x.Meta.DefaultSearchLimit, MaxLimit: x.Meta.MaxSearchLimit,
+			DefaultLimit: x.Meta.DefaultSearchLimit, MaxLimit: x.Meta.MaxSearchLimit, WordsOnly: WordsOnlyAt(cfg, x),
 			Metrics: x.Meta.IncludeMetricsInSearch, NoSignatures: !x.Meta.IncludeSignatures,
 			SplitExecute: x.Meta.SplitExecute, ReadOnly: x.ReadOnly, ValidateArguments: x.Meta.ValidateArguments, Off: turnedOff(cfg, x.Meta), Toolboxes: e.boxes,
 			Diagnose: `"tooldex doctor"`, ShowWhole: `"tooldex tools show %s --raw"`,
@@ -252,6 +252,9 @@ func (e *Engine) Endpoints() []EndpointStatus {
 			s.Path = "/mcp"
 		}
 		if x.Problem == "" {
+			if x.Meta.EnableSemanticSearch && !e.Config.Semantic() {
+				s.Warnings = append(s.Warnings, "it is to search by meaning, and searches by words: no vectors were made since the start, as meta_config.enable_semantic_search was false everywhere; restart")
+			}
 			_, s.Tools = e.Index.List(index.Listing{Filter: viewOf(e.Gateway, x).Over(index.Filter{}), Limit: 1})
 			if s.Tools == 0 && total > 0 {
 				s.Warnings = append(s.Warnings, fmt.Sprintf("its scope lets none of the %d tools through", total))

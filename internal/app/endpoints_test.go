@@ -129,10 +129,59 @@ func TestLiveEndpoints(t *testing.T) {
 	if r.endpoints.host.Get("stays") != stays {
 		t.Error("an endpoint that did not change was replaced")
 	}
+}
+
+// An endpoint that is not to search by meaning searches by words, and says so;
+// the others are not touched. Both hold from the change of the file on.
+func TestWordsOnlyEndpoint(t *testing.T) {
+	lines := fmt.Sprintf("mcpServers: {one: {url: %q}}\n", numbers(t))
+	r := serving(t, lines+"virtual_servers: {words: {meta_config: {enable_semantic_search: false}}, three: {surface: discover, meta_config: {enable_semantic_search: false}}}")
+	until(t, "listed", func() bool { return r.has("one/convert_units") })
+	asked := func(endpoint, metaTool, arguments string) string {
+		s := r.endpoints.host.Get(endpoint)
+		if s == nil {
+			return "none"
+		}
+		return string(s.Call(t.Context(), metaTool, json.RawMessage(arguments)).JSON)
+	}
+	const query = `{"query":"how far apart are two places"}`
+	const turnedOff = `the operator turned it off (meta_config.enable_semantic_search of virtual server `
+	if got := asked("words", "search_tools", query); !strings.Contains(got, `"search_type":"keyword","requested":"hybrid","degraded":true,"reason":"`+turnedOff+`words)"`) || strings.Contains(got, "query_embedding_model") {
+		t.Errorf("words: %s", got)
+	}
+	if got := asked("words", "search_tools", `{"query":"distance","search_type":"semantic"}`); !strings.Contains(got, turnedOff+`words)`) || !strings.Contains(got, `"error"`) {
+		t.Errorf("by meaning: %s", got)
+	}
+	if got := asked("three", "discover_tools", `{"query":"distance","search_mode":"semantic"}`); !strings.Contains(got, turnedOff+`three)`) {
+		t.Errorf("discover by meaning: %s", got)
+	}
+	until(t, "the others search by meaning", func() bool {
+		got := asked("default", "search_tools", query)
+		return strings.Contains(got, `"search_type":"hybrid"`) && !strings.Contains(got, "degraded")
+	})
+	r.write(t, lines+"virtual_servers: {words: {}}")
+	until(t, "it searches by meaning", func() bool { return strings.Contains(asked("words", "search_tools", query), `"search_type":"hybrid"`) })
 	r.write(t, lines+"meta_config: {enable_semantic_search: false}")
+	until(t, "none does", func() bool {
+		return strings.Contains(asked("default", "search_tools", query), `the operator turned it off (meta_config.enable_semantic_search in tooldex.yaml)`)
+	})
+	if st := r.live.status(); len(st.Restart) > 0 {
+		t.Errorf("it needs a restart: %v", st.Restart)
+	}
+}
+
+// Where no endpoint searched by meaning at the start there are no vectors: one
+// that is to is told of, as is the restart.
+func TestSemanticLater(t *testing.T) {
+	lines := fmt.Sprintf("mcpServers: {one: {url: %q}}\nmeta_config: {enable_semantic_search: false}\n", numbers(t))
+	r := serving(t, lines)
+	r.write(t, lines+"virtual_servers: {meaning: {meta_config: {enable_semantic_search: true}}}")
 	until(t, "what needs a restart is said", func() bool {
 		return slices.Equal(r.live.status().Restart, []string{"meta_config.enable_semantic_search"})
 	})
+	if all := r.Endpoints(); len(all) != 2 || !strings.Contains(strings.Join(all[1].Warnings, "; "), "it is to search by meaning") {
+		t.Errorf("endpoints are %+v", all)
+	}
 }
 
 // Endpoints from another source come and go like those of the file, which wins;

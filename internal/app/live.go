@@ -103,6 +103,9 @@ func (e *Engine) adopt(ctx context.Context, file *config.Config) error {
 	defer e.endpoints.mu.Unlock()
 	before := e.live.config()
 	next, restart := inForce(before, file)
+	if next.Semantic() && !e.Config.Semantic() {
+		restart = append(restart, "meta_config.enable_semantic_search")
+	}
 	if listen := e.sharing.listen; listen != "" {
 		if err := next.CheckListen(listen); err != nil {
 			return err // what is open to others stays guarded
@@ -144,7 +147,7 @@ func (e *Engine) adopt(ctx context.Context, file *config.Config) error {
 
 // readLive are the fields of a configuration that a change of its file puts in
 // force, or that mean nothing for it.
-var readLive = []string{"Path", "Servers", "Toolboxes", "Disabled", "RESTNames", "Unbuilt", "Foreign", "Limits", "Meta", "Default", "Endpoints", "Templates", "Auth"}
+var readLive = []string{"Path", "Servers", "Toolboxes", "Disabled", "RESTNames", "Foreign", "Limits", "Meta", "Default", "Endpoints", "Templates", "Auth"}
 
 // inForce is what of the file holds without a restart. The settings that it
 // has otherwise than before, and that do not, are named.
@@ -160,10 +163,6 @@ func inForce(before, file *config.Config) (next *config.Config, restart []string
 			restart = append(restart, strings.ToLower(field.Name))
 		}
 		now.Field(i).Set(was.Field(i))
-	}
-	if semantic := before.Meta.EnableSemanticSearch; c.Meta.EnableSemanticSearch != semantic {
-		c.Meta.EnableSemanticSearch = semantic
-		restart = append(restart, "meta_config.enable_semantic_search")
 	}
 	return &c, restart
 }

@@ -18,7 +18,6 @@ type Status struct {
 	Config     string            `json:"config"`
 	Configured []string          `json:"configured"`
 	Disabled   []config.Disabled `json:"disabled"`
-	Unbuilt    []string          `json:"unbuilt,omitempty"`
 	Embedding  string            `json:"embedding"`
 	WordsOnly  string            `json:"words_only,omitempty"` // why there is no embedding
 	TurnedOff  map[string]string `json:"turned_off,omitempty"` // meta-tools, with the setting that says so
@@ -80,8 +79,8 @@ func (e *Engine) Status(version string) Status {
 	cfg := e.live.config()
 	st := Status{
 		Version: version, Config: cfg.Path, Configured: cfg.Names(),
-		Disabled: append([]config.Disabled{}, cfg.Disabled...), Unbuilt: cfg.Unbuilt,
-		Virtual: e.Endpoints(), Index: storedStatus(e.Index.Status(), cfg, time.Now()), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
+		Disabled: append([]config.Disabled{}, cfg.Disabled...),
+		Virtual:  e.Endpoints(), Index: storedStatus(e.Index.Status(), cfg, time.Now()), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
 		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(cfg), Auto: autoStatus(e.Config),
 	}
 	if e.sharing.server == nil { // nobody has attached to this process

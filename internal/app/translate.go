@@ -120,12 +120,28 @@ func operators(cfg *config.Config) map[string]gateway.Server {
 // WordsOnly says why cfg has no embedder, "" when it has one.
 func WordsOnly(cfg *config.Config) string {
 	switch {
-	case !cfg.Meta.EnableSemanticSearch:
-		return "the operator turned it off (" + setting(cfg, "meta_config.enable_semantic_search") + ")"
+	case !cfg.Semantic():
+		return turnedOffSemantic(cfg)
 	case cfg.Embedding.Provider == embed.None:
 		return "embedding.provider is none"
 	}
 	return ""
+}
+
+// WordsOnlyAt says why an endpoint does not search by meaning though the
+// catalog may have vectors, "" when it does.
+func WordsOnlyAt(cfg *config.Config, x config.Endpoint) string {
+	switch {
+	case x.Meta.EnableSemanticSearch:
+		return ""
+	case cfg.Meta.EnableSemanticSearch:
+		return "the operator turned it off (meta_config.enable_semantic_search of virtual server " + x.Name + ")"
+	}
+	return turnedOffSemantic(cfg)
+}
+
+func turnedOffSemantic(cfg *config.Config) string {
+	return "the operator turned it off (" + setting(cfg, "meta_config.enable_semantic_search") + ")"
 }
 
 // setting names a setting and where it stands. Callers far away read it too:

@@ -170,7 +170,7 @@ func (c *Config) checkScalars() []error {
 	}
 	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf("log.format", c.Log.Format, "text", "json")
-	oneOf("embedding.provider", c.Embedding.Provider, "builtin", "ollama", "openai", "none")
+	oneOf("embedding.provider", c.Embedding.Provider, builtin, ollama, openAI, none)
 	errs = append(errs, limits("meta_config", c.Meta)...)
 	within("execution.retry_attempts", c.Execution.RetryAttempts, 0, 10)
 	if c.Execution.Timeout <= 0 || c.Execution.Timeout > c.Execution.MaxTimeout {

@@ -41,7 +41,6 @@ type Config struct {
 	BehindProxy bool
 	Audit       Audit
 	Limits      limit.Limits
-	Unbuilt     []string // accepted settings that do nothing yet
 	Foreign     []string // keys of other clients, which mean nothing here
 
 	surfaces []string // that endpoints may have; nil for any
@@ -134,7 +133,7 @@ type Example struct {
 
 // Embedding chooses the embedder.
 type Embedding struct {
-	Provider       string            `yaml:"provider"` // builtin, ollama, openai or none
+	Provider       string            `yaml:"provider"` // builtin, ollama, openai or none; "" in the file is builtin, or what Meta.EmbeddingModel needs
 	Model          string            `yaml:"model"`
 	URL            string            `yaml:"url"`
 	Key            string            `yaml:"key"`      // best written as ${VAR}
@@ -196,7 +195,7 @@ type Meta struct {
 	IncludeSignatures      bool   `yaml:"include_signatures"` // one line a tool in searches
 	SplitExecute           bool   `yaml:"split_execute"`      // a tool for each effect runs tools, in surface meta
 	ValidateArguments      bool   `yaml:"validate_arguments"` // also where the surface leaves that to servers
-	EmbeddingModel         string `yaml:"embedding_model"`
+	EmbeddingModel         string `yaml:"embedding_model"`    // of the catalog; read into Embedding
 }
 
 // A Toolbox is a named set of tools.

@@ -28,7 +28,7 @@ func (c *Config) ReadEndpoint(name string, definition []byte) (Endpoint, error) 
 		return Endpoint{}, err
 	}
 	_, errs := check(root, reflect.TypeFor[endpointFile](), "")
-	f := file{surfaces: c.surfaces, Meta: c.Meta, Virtual: virtualFile{ScopeTemplates: c.Templates}}
+	f := file{surfaces: c.surfaces, Meta: c.Meta, Embedding: c.Embedding, Virtual: virtualFile{ScopeTemplates: c.Templates}}
 	e, wrong := f.endpoint(name, "", root)
 	errs = append(append(errs, CheckEndpointName(name)), wrong...)
 	if e.Title != "" && e.Title != name {

@@ -150,6 +150,10 @@ func (f *file) endpoint(name, place string, n *yaml.Node) (Endpoint, []error) {
 		_, warnings := r.Check()
 		e.Warnings = append(e.Warnings, warnings...)
 	}
+	if err := f.Embedding.checkModel(in.Meta.EmbeddingModel); err != nil {
+		errs = append(errs, fmt.Errorf("%s.meta_config.embedding_model: %w", place, err))
+	}
+	e.Meta.EmbeddingModel = "" // the catalog's, as every endpoint's
 	return e, append(errs, limits(place+".meta_config", in.Meta)...)
 }
 

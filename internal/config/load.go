@@ -98,12 +98,12 @@ func decode(root *yaml.Node, path string, o Options) (*Config, error) {
 	errs = append(errs, expandFile(root, os.LookupEnv))
 	f := defaults()
 	f.surfaces, f.Auth.given = o.Surfaces, child(root, "auth").Kind != 0
-	errs = append(errs, unmarshal(root, &f), f.merge(root), f.override(o.Flags))
+	errs = append(errs, unmarshal(root, &f), f.merge(root), f.override(o.Flags), located(root, f.chooseModel()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	c, err := f.build(path)
-	c.Foreign, c.Unbuilt = append(foreign, c.Foreign...), f.unbuilt()
+	c.Foreign = append(foreign, c.Foreign...)
 	return c, located(root, err)
 }
 
@@ -151,7 +151,7 @@ func defaults() file {
 	execution := executionFile{TimeoutSeconds: 30, MaxTimeoutSeconds: 300, RetryAttempts: 2, LogAllExecutions: true, ValidateArguments: true}
 	f := file{
 		Listen: "127.0.0.1:7420", State: StateDir(), Log: Log{Level: "info", Format: "text"},
-		Embedding: Embedding{Provider: "builtin"}, Index: Index{HNSWThreshold: -1}, Phrases: Phrases{Pack: "on", Learn: "off", AutoTools: 60, AutoTokens: 60_000},
+		Index: Index{HNSWThreshold: -1}, Phrases: Phrases{Pack: "on", Learn: "off", AutoTools: 60, AutoTokens: 60_000},
 		Meta: meta, Execution: execution, Audit: Audit{Keep: Duration(90 * 24 * time.Hour)},
 	}
 	f.Virtual.Meta, f.Virtual.Execution = meta, execution
@@ -177,14 +177,6 @@ func (f *file) merge(root *yaml.Node) error {
 		f.Execution = f.Virtual.Execution
 	}
 	return errors.Join(errs...)
-}
-
-// unbuilt names the settings that are accepted and do nothing yet.
-func (f *file) unbuilt() (out []string) {
-	if f.Meta.EmbeddingModel != "" {
-		out = append(out, "meta_config.embedding_model (embedding.model chooses it)")
-	}
-	return out
 }
 
 // scalars are the settings that flags and the environment may override; maps

@@ -125,8 +125,8 @@ func TestLoadSpecExample(t *testing.T) {
 	if c.Meta.DefaultSearchLimit != 7 || c.Meta.EnableSimilarTools || c.Execution.Timeout != 20*time.Second || c.Execution.ValidateArguments {
 		t.Errorf("got %+v %+v", c.Meta, c.Execution)
 	}
-	if got := strings.Join(c.Unbuilt, "|"); !strings.HasPrefix(got, "meta_config.embedding_model") {
-		t.Errorf("unbuilt: %s", got)
+	if e := c.Embedding; e.Provider != "openai" || e.Model != "text-embedding-3-small" {
+		t.Errorf("embedding is %+v", e)
 	}
 	if d := c.Default; !d.Enabled || d.Title != "tool-discovery" || d.Surface != "meta" || !d.HideUnderlyingTools || len(d.Rules) > 0 {
 		t.Errorf("default endpoint is %+v", d)

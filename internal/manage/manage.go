@@ -74,7 +74,7 @@ func (d definer) Configured() []admin.Endpoint {
 	}
 	var out []admin.Endpoint
 	for _, x := range append([]config.Endpoint{cfg.Default}, cfg.Endpoints...) {
-		e := endpointOf(x)
+		e := endpointOf(cfg, x)
 		e.File = file
 		out = append(out, e)
 	}
@@ -85,13 +85,13 @@ func (d definer) Configured() []admin.Endpoint {
 func (d definer) Define(name string, definition []byte) (admin.Endpoint, error) {
 	x, err := d.e.Define(name, definition)
 	x.Name = name
-	return endpointOf(x), err
+	return endpointOf(d.e.InForce(), x), err
 }
 
 // Changed implements [admin.Definer].
 func (d definer) Changed(context.Context) { d.e.ReadStored() }
 
-func endpointOf(x config.Endpoint) admin.Endpoint {
+func endpointOf(cfg *config.Config, x config.Endpoint) admin.Endpoint {
 	w := admin.Written{Name: x.Name, Type: "meta", Enabled: x.Enabled, Surface: x.Surface, Hide: x.HideUnderlyingTools, ReadOnly: x.ReadOnly}
 	for key, into := range map[string]*[]byte{"scope": (*[]byte)(&w.Scope), "meta_config": (*[]byte)(&w.Meta)} {
 		if v, ok := x.Written[key]; ok && v != nil {
@@ -101,7 +101,7 @@ func endpointOf(x config.Endpoint) admin.Endpoint {
 			}
 		}
 	}
-	return admin.Endpoint{Written: w, Rules: x.Rules, Warnings: x.Warnings}
+	return admin.Endpoint{Written: w, Rules: x.Rules, Warnings: x.Warnings, WordsOnly: app.WordsOnlyAt(cfg, x)}
 }
 
 // upstreams are the servers of an engine; one that runs none knows what is

@@ -77,7 +77,7 @@ func (s *Surface) discoverTools(ctx context.Context, c surface.Call) (*surface.A
 	}
 	switch {
 	case query != "":
-		return s.search(ctx, c.View, d, gateway.SearchRequest{Text: query, Mode: mode, Limit: s.opts.DefaultLimit, Unfolded: true}, group != "")
+		return s.search(ctx, c.View, d, gateway.SearchRequest{Text: query, Mode: mode, Limit: s.opts.DefaultLimit, Unfolded: true, WordsOnly: s.opts.WordsOnly}, group != "")
 	case d != nil:
 		return s.listed(c.View, d, group != "")
 	}

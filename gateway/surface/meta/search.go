@@ -60,7 +60,7 @@ type searchMetadata struct {
 // as the meta-tool called name does. Its error is an [args.Error].
 func SearchRequest(name string, arguments json.RawMessage, o surface.Options) (gateway.SearchRequest, error) {
 	a := args.Read(name, arguments, "query", "filters", "limit", "include_schemas", "search_type")
-	r := gateway.SearchRequest{Text: strings.TrimSpace(a.Text("query")), Metrics: o.Metrics, Signatures: !o.NoSignatures, Effects: o.SplitExecute}
+	r := gateway.SearchRequest{Text: strings.TrimSpace(a.Text("query")), Metrics: o.Metrics, Signatures: !o.NoSignatures, Effects: o.SplitExecute, WordsOnly: o.WordsOnly}
 	r.Filter, r.MinScore = readFilters(a)
 	r.Limit = a.Integer("limit", 1, o.MaxLimit, o.DefaultLimit)
 	r.Schemas = a.Flag("include_schemas", false)

@@ -78,6 +78,7 @@ func (c commands) search() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			r.WordsOnly = app.WordsOnlyAt(e.Config, config.Endpoint{Meta: e.Config.Meta})
 			return c.runSearch(ctx, e, r, &f)
 		})
 	}
@@ -177,7 +178,7 @@ type Explained struct {
 // --expect, which is the last then.
 func explanations(ctx context.Context, e *app.Engine, r gateway.SearchRequest, f *searchFlags, hits []index.Hit) ([]Explained, error) {
 	out := []Explained{} // not null in JSON
-	q := index.Query{Text: r.Text, Mode: r.Mode, Filter: r.Filter, Limit: r.Limit, MinScore: r.MinScore}
+	q := index.Query{Text: r.Text, Mode: r.Mode, Filter: r.Filter, Limit: r.Limit, MinScore: r.MinScore, WordsOnly: r.WordsOnly}
 	add := func(h index.Hit, among bool) error {
 		x, err := e.Index.Explain(ctx, q, h.ID)
 		out = append(out, Explained{h.Tool.QualifiedName(), x, among})

@@ -99,9 +99,6 @@ func (c commands) checkConfig(cmd *cobra.Command) (*config.Config, []finding) {
 	for _, path := range config.Unused(cfg.Path) {
 		out = append(out, finding{"configuration", true, cli.UnusedHint(path), ""})
 	}
-	for _, key := range cfg.Unbuilt {
-		out = append(out, finding{"setting", true, key + " does nothing yet", ""})
-	}
 	off := app.TurnedOff(cfg)
 	for _, tool := range term.SortedKeys(off) {
 		out = append(out, finding{"setting", true, fmt.Sprintf("%s is turned off (%s)", tool, off[tool]), ""})

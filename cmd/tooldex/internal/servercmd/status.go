@@ -108,9 +108,6 @@ func (c commands) showStatus(r *app.Status) {
 	if len(st.Pending) > 0 {
 		line("not written", "%s", strings.Join(st.Pending, ", "))
 	}
-	if len(r.Unbuilt) > 0 {
-		line("does nothing", "%s", strings.Join(r.Unbuilt, ", "))
-	}
 	if r.Process != nil {
 		c.showRunning(r)
 	} else {
