@@ -70,6 +70,7 @@ var direct = names{
 	"github.com/spf13/viper":                   "configuration",
 	"github.com/tailscale/hujson":              "JSON with comments",
 	"github.com/tiktoken-go/tokenizer":         "counts tokens in tests",
+	"github.com/zalando/go-keyring":            "the system's keyring",
 	"go.etcd.io/bbolt":                         "the store",
 	"go.uber.org/goleak":                       "tests",
 	"go.yaml.in/yaml/v3":                       "YAML with key case kept",

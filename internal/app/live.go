@@ -147,7 +147,7 @@ func (e *Engine) adopt(ctx context.Context, file *config.Config) error {
 
 // readLive are the fields of a configuration that a change of its file puts in
 // force, or that mean nothing for it.
-var readLive = []string{"Path", "Servers", "Toolboxes", "Disabled", "RESTNames", "Foreign", "Limits", "Meta", "Default", "Endpoints", "Templates", "Auth"}
+var readLive = []string{"Path", "Servers", "Toolboxes", "Disabled", "RESTNames", "Foreign", "Limits", "Meta", "Default", "Endpoints", "Templates", "Auth", "AllowCommands"}
 
 // inForce is what of the file holds without a restart. The settings that it
 // has otherwise than before, and that do not, are named.

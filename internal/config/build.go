@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -34,7 +33,7 @@ func CheckName(name string) error {
 func (f *file) build(path string) (*Config, error) {
 	c := &Config{
 		Path: path, Listen: f.Listen, State: f.State, Log: f.Log,
-		Embedding: f.Embedding, Index: f.Index, Phrases: f.Phrases, Meta: f.Meta, Templates: f.Virtual.ScopeTemplates, Execution: f.Execution.build(), Audit: f.Audit, Limits: f.Limits,
+		Embedding: f.Embedding, Index: f.Index, Phrases: f.Phrases, Meta: f.Meta, Templates: f.Virtual.ScopeTemplates, Execution: f.Execution.build(), AllowCommands: f.AllowCommands, Audit: f.Audit, Limits: f.Limits,
 		surfaces:  f.surfaces,
 		PublicURL: f.PublicURL, BehindProxy: f.Proxy, TLS: f.TLS,
 	}
@@ -69,11 +68,13 @@ func (f *file) server(name string, n *yaml.Node) (Server, []string, error) {
 		foreign[i] = "mcpServers." + name + "." + foreign[i]
 	}
 	var s serverFile
-	errs = append(errs, expandEntry(n, os.LookupEnv), unmarshal(n, &s))
+	x := f.expander()
+	errs = append(errs, x.expandEntry(n), unmarshal(n, &s))
 	if s.InheritEnv == nil {
 		s.InheritEnv = f.Inherit
 	}
 	server := s.build(name)
+	server.Spec.Variables = x.used
 	if err := errors.Join(errs...); err != nil {
 		return server, foreign, err
 	}

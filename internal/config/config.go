@@ -40,8 +40,10 @@ type Config struct {
 	// BehindProxy says that a proxy does TLS, and tells who calls.
 	BehindProxy bool
 	Audit       Audit
-	Limits      limit.Limits
-	Foreign     []string // keys of other clients, which mean nothing here
+	// AllowCommands lets secrets be what commands print.
+	AllowCommands bool
+	Limits        limit.Limits
+	Foreign       []string // keys of other clients, which mean nothing here
 
 	surfaces []string // that endpoints may have; nil for any
 }

@@ -37,6 +37,10 @@ type file struct {
 	// Inherit is what servers inherit that do not say it themselves.
 	Inherit variables `yaml:"inherit_env"`
 
+	// AllowCommands lets secrets be what commands print.
+	AllowCommands bool `yaml:"allow_commands"`
+
+	path     string   `yaml:"-"` // of the file
 	surfaces []string `yaml:"-"` // as Options has them
 }
 

@@ -58,7 +58,7 @@ func StateOf(path string, flags *pflag.FlagSet) string {
 	}
 	data, err := os.ReadFile(path)
 	if m := stateLine.FindSubmatch(data); err == nil && m != nil {
-		if dir, err := expandString(strings.TrimSpace(string(m[1])), os.LookupEnv); err == nil {
+		if dir, err := (&expander{env: os.LookupEnv}).text(strings.TrimSpace(string(m[1]))); err == nil {
 			return dir
 		}
 	}

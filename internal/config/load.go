@@ -95,8 +95,9 @@ func decode(root *yaml.Node, path string, o Options) (*Config, error) {
 		return nil, fmt.Errorf("line %d: a configuration is a map of settings, such as mcpServers", r.Line)
 	}
 	foreign, errs := check(root, reflect.TypeFor[file](), "")
-	errs = append(errs, expandFile(root, os.LookupEnv))
+	errs = append(errs, expandFile(root))
 	f := defaults()
+	f.path = path
 	f.surfaces, f.Auth.given = o.Surfaces, child(root, "auth").Kind != 0
 	errs = append(errs, unmarshal(root, &f), f.merge(root), f.override(o.Flags), located(root, f.chooseModel()))
 	if err := errors.Join(errs...); err != nil {

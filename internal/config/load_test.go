@@ -59,11 +59,12 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Server{
-		{Spec: mcp.Spec{Name: "Web", Type: "streamableHttp", URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer secret"}}},
+		{Spec: mcp.Spec{Name: "Web", Type: "streamableHttp", URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer secret"}, Variables: map[string]string{"HERE_TOKEN": "secret"}}},
 		{
 			Spec: mcp.Spec{
 				Name: "files", Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/data"},
 				Env: map[string]string{"TOKEN": "secret", "LEVEL": "low"}, Timeout: 5 * time.Second,
+				Variables: map[string]string{"HERE_DIR": "/data", "HERE_TOKEN": "secret", "HERE_LEVEL": "low"},
 			},
 			Tags: []string{"local"},
 			Tools: map[string]Tool{

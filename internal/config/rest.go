@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -62,17 +61,21 @@ type selectionFile struct {
 // restAuth says how requests prove who makes them. Secrets stand in variables
 // and files.
 type restAuth struct {
+	Bearer       string   `yaml:"bearer"`
 	BearerEnv    string   `yaml:"bearer_env"`
 	BearerFile   string   `yaml:"bearer_file"`
 	User         string   `yaml:"user"`
+	Password     string   `yaml:"password"`
 	PasswordEnv  string   `yaml:"password_env"`
 	PasswordFile string   `yaml:"password_file"`
 	KeyName      string   `yaml:"key_name"`
 	KeyIn        string   `yaml:"key_in"` // header, query or cookie
+	Key          string   `yaml:"key"`
 	KeyEnv       string   `yaml:"key_env"`
 	KeyFile      string   `yaml:"key_file"`
 	TokenURL     string   `yaml:"token_url"`
 	ClientID     string   `yaml:"client_id"`
+	Secret       string   `yaml:"client_secret"`
 	SecretEnv    string   `yaml:"client_secret_env"`
 	SecretFile   string   `yaml:"client_secret_file"`
 	Scopes       []string `yaml:"scopes"`
@@ -103,7 +106,7 @@ func (f *file) buildREST(c *Config) []error {
 			c.Disabled = append(c.Disabled, Disabled{Name: name})
 			continue
 		}
-		server, err := restServer(name, node, filepath.Dir(c.Path))
+		server, err := restServer(name, node, f.expander())
 		if err != nil {
 			c.Disabled = append(c.Disabled, Disabled{name, strings.ReplaceAll(err.Error(), "\n", "; ")})
 			continue
@@ -115,15 +118,15 @@ func (f *file) buildREST(c *Config) []error {
 	return errs
 }
 
-// restServer reads one entry of rest of a file in folder.
-func restServer(name string, n *yaml.Node, folder string) (Server, error) {
+// restServer reads one entry of rest.
+func restServer(name string, n *yaml.Node, x *expander) (Server, error) {
 	_, errs := check(n, reflect.TypeFor[restFile](), "")
 	r := restFile{Annotated: true}
-	errs = append(errs, expandREST(n, os.LookupEnv), unmarshal(n, &r), CheckName(name))
+	errs = append(errs, x.expandREST(n), unmarshal(n, &r), CheckName(name))
 	if err := errors.Join(errs...); err != nil {
 		return Server{}, err
 	}
-	spec, err := r.spec(name, folder)
+	spec, err := r.spec(name, x.folder)
 	if err == nil {
 		err = spec.Check()
 	}
@@ -138,20 +141,6 @@ func restServer(name string, n *yaml.Node, folder string) (Server, error) {
 	return server, errors.Join(err, checkEffects(server.Tools))
 }
 
-// expandREST expands references in what an API is reached by.
-func expandREST(n *yaml.Node, env lookup) error {
-	var errs []error
-	for _, key := range []string{"openapi", "base_url", "headers", "auth"} {
-		errs = append(errs, expand(child(n, key), key, env))
-	}
-	tools := child(n, "tools")
-	for i := 0; i+1 < len(tools.Content); i += 2 {
-		at := "tools." + tools.Content[i].Value + ".url"
-		errs = append(errs, expand(child(tools.Content[i+1], "url"), at, env))
-	}
-	return errors.Join(errs...)
-}
-
 func (r restFile) spec(name, folder string) (rest.Spec, error) {
 	if r.OpenAPI != "" && !strings.Contains(r.OpenAPI, "://") && !filepath.IsAbs(r.OpenAPI) {
 		r.OpenAPI = filepath.Join(folder, r.OpenAPI)
@@ -164,11 +153,11 @@ func (r restFile) spec(name, folder string) (rest.Spec, error) {
 			Hosts: r.Hosts, RemoteRefs: r.RemoteRefs, AllowPrivate: r.AllowPrivate,
 		},
 		Auth: call.Auth{
-			Bearer: call.Secret{Env: a.BearerEnv, File: a.BearerFile},
-			User:   a.User, Password: call.Secret{Env: a.PasswordEnv, File: a.PasswordFile},
-			Key: call.Secret{Env: a.KeyEnv, File: a.KeyFile}, KeyName: a.KeyName, KeyIn: a.KeyIn,
+			Bearer: call.Secret{Text: a.Bearer, Env: a.BearerEnv, File: a.BearerFile},
+			User:   a.User, Password: call.Secret{Text: a.Password, Env: a.PasswordEnv, File: a.PasswordFile},
+			Key: call.Secret{Text: a.Key, Env: a.KeyEnv, File: a.KeyFile}, KeyName: a.KeyName, KeyIn: a.KeyIn,
 			Credentials: call.Credentials{
-				TokenURL: a.TokenURL, ID: a.ClientID, Secret: call.Secret{Env: a.SecretEnv, File: a.SecretFile}, Scopes: a.Scopes, Audience: a.Audience,
+				TokenURL: a.TokenURL, ID: a.ClientID, Secret: call.Secret{Text: a.Secret, Env: a.SecretEnv, File: a.SecretFile}, Scopes: a.Scopes, Audience: a.Audience,
 			},
 		},
 		Headers: r.Headers, Timeout: time.Duration(r.Timeout), Refresh: time.Duration(r.Refresh), Concurrency: r.Concurrency, Queue: r.Queue,

@@ -43,7 +43,7 @@ rest:
 		t.Errorf("%+v", sp.Singles)
 	}
 	for name, want := range map[string]string{
-		"bad": `unknown key "auht"; did you mean "auth"?`, "none": "it has neither openapi", "key": "auth: a key needs key_name, and key_env or key_file",
+		"bad": `unknown key "auht"; did you mean "auth"?`, "none": "it has neither openapi", "key": "auth: a key needs key_name, and key, key_env or key_file",
 		"odd": `tools.t.effect: "mighty" is none of read, write, destructive`, "off": "",
 	} {
 		if got := c.DisabledReason(name); !strings.Contains(got, want) || c.Section(name) != "rest" {

@@ -4,10 +4,14 @@ package mask
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
+
+	"github.com/tooldex/tooldex/gateway/upstream/secret"
 )
 
 // masked stands where an upstream repeated a secret.
@@ -17,10 +21,19 @@ const masked = "[masked]"
 // many words.
 const minSecret = 8
 
+// maxLate bounds the secrets that came to be known later: the oldest are
+// those of tokens that hold no more.
+const maxLate = 64
+
 // A Masker removes the secrets of one upstream. The zero value knows none.
-type Masker struct {
-	secrets []string // the longest first
-	quoted  [][]byte // as they stand in JSON strings, in any spelling
+// Copies of a Masker share what they know.
+type Masker struct{ now *atomic.Pointer[known] }
+
+// known are secrets at one moment.
+type known struct {
+	first, late []string // those of the configuration, and later ones in order
+	secrets     []string // all, the longest first
+	quoted      [][]byte // as they stand in JSON strings, in any spelling
 }
 
 // New collects the secrets of an upstream: header values and their tokens,
@@ -52,13 +65,50 @@ func New(headers, env map[string]string, address string) Masker {
 			}
 		}
 	}
-	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < minSecret })
-	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })
-	m := Masker{secrets: slices.Compact(found)}
-	for _, secret := range m.secrets {
-		m.quoted = append(m.quoted, spellings(secret)...)
-	}
+	found = slices.DeleteFunc(found, secret.In) // which says where a secret is
+	m := Masker{now: &atomic.Pointer[known]{}}
+	m.now.Store((&known{first: found}).with())
 	return m
+}
+
+// Add has more secrets masked from now on: those that are read or issued
+// later than the configuration.
+func (m Masker) Add(secrets ...string) {
+	for {
+		before := m.now.Load()
+		if !slices.ContainsFunc(secrets, func(s string) bool { return len(s) >= minSecret && !slices.Contains(before.secrets, s) }) {
+			return
+		}
+		if m.now.CompareAndSwap(before, before.with(secrets...)) {
+			return
+		}
+	}
+}
+
+// with is k with more secrets.
+func (k *known) with(more ...string) *known {
+	next := &known{first: k.first, late: slices.Clone(k.late)}
+	for _, s := range more {
+		if !slices.Contains(next.late, s) {
+			next.late = append(next.late, s)
+		}
+	}
+	next.late = next.late[max(0, len(next.late)-maxLate):]
+	all := slices.DeleteFunc(slices.Concat(next.first, next.late), func(s string) bool { return len(s) < minSecret })
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	next.secrets = slices.Compact(all)
+	for _, hidden := range next.secrets {
+		next.quoted = append(next.quoted, spellings(hidden)...)
+	}
+	return next
+}
+
+// all is what is known by now.
+func (m Masker) all() *known {
+	if m.now == nil {
+		return &known{}
+	}
+	return m.now.Load()
 }
 
 // secretName reports a variable that is named as those with secrets are.
@@ -89,17 +139,17 @@ func spellings(text string) [][]byte {
 
 // Text masks s.
 func (m Masker) Text(s string) string {
-	for _, secret := range m.secrets {
-		s = strings.ReplaceAll(s, secret, masked)
+	for _, hidden := range m.all().secrets {
+		s = strings.ReplaceAll(s, hidden, masked)
 	}
 	return s
 }
 
 // JSON masks the strings of a JSON text, which stays one.
 func (m Masker) JSON(data []byte) []byte {
-	for _, secret := range m.quoted {
-		if bytes.Contains(data, secret) {
-			data = maskStrings(data, secret)
+	for _, hidden := range m.all().quoted {
+		if bytes.Contains(data, hidden) {
+			data = maskStrings(data, hidden)
 		}
 	}
 	return data

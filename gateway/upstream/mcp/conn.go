@@ -40,6 +40,7 @@ type conn struct {
 	changed   <-chan struct{} // the server's list of tools may have changed
 	suspect   chan error      // why the connection should be made anew
 	opened    time.Time       // when it was ready
+	made      revealed        // with what
 
 	mu      sync.Mutex // guards the fields below
 	users   int
@@ -52,6 +53,7 @@ type conn struct {
 // A dialer makes connections to one server.
 type dialer struct {
 	spec            Spec
+	signer          remote.Signer // of requests over HTTP; nil for none
 	log             *slog.Logger
 	client          *mcp.Implementation
 	garbage         func(text string) // called for text that is no MCP
@@ -117,6 +119,7 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 	c := &conn{
 		transport: transport, changed: changed,
 		done: make(chan struct{}), suspect: make(chan error, 1), idle: make(chan struct{}),
+		made: revealed{spec: d.spec, looked: time.Now()},
 	}
 	// The SDK ties a session of legacy SSE to the context it is opened with.
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -140,8 +143,9 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		l := stdio.NewLink(proc, c.tap, stdio.Options{Garbage: d.garbage, Patience: d.discoverTimeout})
 		c.link, t = l, l
 	default:
+		headers, _ := d.spec.headers()
 		l := remote.NewLink(c.tap, remote.Options{
-			URL: d.spec.URL, Headers: d.spec.Headers, SSE: transport == "sse", // checked by NewSet
+			URL: d.spec.URL, Headers: headers, Signer: d.signer, SSE: transport == "sse", // checked by NewSet
 			Patience: d.discoverTimeout, ListenPause: d.listenPause, Changed: signal, Doubt: c.doubt,
 		})
 		c.link, t = l, l.Transport()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,6 +49,7 @@ type server struct {
 	end     func()        // ends run; set before it
 	leaving atomic.Bool   // another server has its name: lists are dropped
 	life    *life
+	refers  bool // its program or address has secrets in it
 
 	retiring sync.WaitGroup // connections whose last calls are under way
 }
@@ -58,12 +60,18 @@ type listed struct {
 }
 
 func newServer(sp Spec, o Options, starts gate) *server {
-	secrets := mask.New(sp.Headers, sp.Env, sp.URL)
+	env := maps.Clone(sp.Variables)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, sp.Env)
+	secrets := mask.New(sp.Headers, env, sp.URL)
 	s := &server{
 		spec: sp, o: o, log: secrets.Log(o.Logger.With("server", sp.Name)), mask: secrets, starts: starts,
 		wake:   make(chan struct{}, 1),
 		relist: make(chan chan<- listed),
 		gone:   make(chan struct{}),
+		refers: sp.refers(),
 	}
 	s.calls = queue.New(cmp.Or(sp.Concurrency, defaultConcurrency), cmp.Or(sp.Queue, defaultQueue))
 	st := upstream.Status{Name: sp.Name, State: upstream.Idle, Why: "not needed yet"}
@@ -212,8 +220,12 @@ func (s *server) connect(ctx context.Context, known *Era, called bool) (*conn, t
 		return nil, 0, err
 	}
 	defer leave()
+	sp, err := s.reveal(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
 	d := dialer{
-		spec: s.spec, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
+		spec: sp, signer: s.signer(), log: s.log, client: s.o.Client, garbage: s.noteGarbage,
 		connectTimeout: orDuration(s.spec.StartTimeout, s.o.ConnectTimeout), discoverTimeout: s.o.DiscoverTimeout,
 		listenPause: s.o.listenPause, start: s.o.startProcess, mask: s.mask, room: s.o.room, useless: s.o.useless,
 	}

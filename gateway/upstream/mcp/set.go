@@ -14,6 +14,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
+	"github.com/tooldex/tooldex/gateway/upstream/secret"
 )
 
 // Options are the settings that all servers of a Set share. The zero value is
@@ -41,8 +42,10 @@ type Options struct {
 	// server that nobody calls is started to list them. Nil knows nothing.
 	Stored func(server string) (tools int, listed time.Time)
 
-	listenPause time.Duration // before a stream of changes is opened again; 0 means 1 s
-	room        *wire.Room    // for large messages; nil means that of the process
+	listenPause time.Duration    // before a stream of changes is opened again; 0 means 1 s
+	lookAgain   time.Duration    // as the constant; 0 means that
+	secrets     *secret.Resolver // that its Specs refer to
+	room        *wire.Room       // for large messages; nil means that of the process
 
 	useless func() *wire.Allowance // what a connection may write for nothing; nil means wire.NewAllowance
 
@@ -70,6 +73,8 @@ func (o Options) withDefaults() Options {
 	if o.Starts <= 0 {
 		o.Starts = runtime.NumCPU()
 	}
+	o.lookAgain = orDuration(o.lookAgain, lookAgain)
+	o.secrets = &secret.Resolver{}
 	if o.startProcess == nil {
 		o.startProcess = stdio.Start
 	}

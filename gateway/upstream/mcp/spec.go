@@ -37,6 +37,7 @@ type Spec struct {
 	Refresh      time.Duration     // between two listings; 0 means 15 min, of a program that runs only when it is needed 24 h
 	Concurrency  int               // calls under way at once; 0 means 16
 	Queue        int               // calls that may wait for a place; 0 means 64
+	Variables    map[string]string // that the configuration refers to; those named like secrets are masked
 	Eager        bool              // started with the Set and kept running; else when it is needed
 	Idle         time.Duration     // a program that was not called for this long is stopped unless it is Eager; 0 means 10 min
 

@@ -81,7 +81,7 @@ func (s *server) connected(ctx context.Context) (*conn, error) {
 		switch {
 		case now.stopped:
 			return nil, upstream.ErrStopped
-		case now.conn != nil && now.conn.use():
+		case now.conn != nil && s.current(ctx, now.conn) && now.conn.use():
 			return now.conn, nil
 		case now.failed() && !soon(ctx, now.status.NextTry):
 			if !s.spec.stops() || time.Since(now.status.Since) < retryCalled {

@@ -20,6 +20,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream/rest/call"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/openapi"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/web"
+	"github.com/tooldex/tooldex/gateway/upstream/secret"
 )
 
 const (
@@ -62,7 +63,7 @@ func newAPI(sp Spec, o Options) *api {
 		calls:   queue.New(cmp.Or(sp.Concurrency, defaultConcurrency), cmp.Or(sp.Queue, defaultQueue)), loading: make(chan struct{}, 1),
 		shown: upstream.Status{Name: sp.Name, State: upstream.Idle, Why: "not needed yet", Since: time.Now(), Transport: "rest"},
 	}
-	a.auth = &call.Authenticator{Auth: sp.Auth, Client: a.client(sp.Auth.Credentials.TokenURL, true)}
+	a.auth = &call.Authenticator{Auth: sp.Auth, Client: a.client(sp.Auth.Credentials.TokenURL, true), Secrets: &secret.Resolver{}}
 	if sp.Disabled != "" {
 		a.shown.State, a.shown.Why, a.shown.Error = upstream.Disabled, sp.Disabled, sp.Disabled
 	}

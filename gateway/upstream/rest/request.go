@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
@@ -181,7 +182,15 @@ func (x *exchange) once(ctx context.Context, r upstream.Request) (res *http.Resp
 	if err != nil {
 		return nil, nil, "", err
 	}
-	for name, value := range x.api.spec.Headers {
+	for name, text := range x.api.spec.Headers {
+		value, values, err := x.api.auth.Secrets.Resolve(ctx, text)
+		if err == nil && !httpguts.ValidHeaderFieldValue(value) {
+			err = errors.New("its secret has characters that no header may have")
+		}
+		if err != nil {
+			return nil, nil, "", fmt.Errorf("header %s: %w", name, err)
+		}
+		x.remember(values)
 		if strings.EqualFold(name, "Host") {
 			req.Host = value
 			continue

@@ -241,17 +241,17 @@ func TestApply(t *testing.T) {
 
 func TestSpecs(t *testing.T) {
 	for want, sp := range map[string]Spec{
-		"it has neither openapi, the path or address of a document, nor tools with a url":      {},
-		"base_url is no address such as https://api.example.com/v1":                            {Origin: Origin{Document: "x", BaseURL: "api.example.com"}},
-		"tools.t: its url is no http or https address":                                         {Singles: []openapi.Single{{Name: "t", URL: "/x"}}},
-		"tools.t: method TRACE is none of GET":                                                 {Singles: []openapi.Single{{Name: "t", URL: "https://a.example", Method: "trace"}}},
-		"tools.t: its input_schema is no schema of an object":                                  {Singles: []openapi.Single{{Name: "t", URL: "https://a.example", InputSchema: []byte(`{"type":"string"}`)}}},
-		"tools.t: its url has a user or an argument before the path":                           {Singles: []openapi.Single{{Name: "t", URL: "https://{h}.example/x"}}},
-		"headers.A B: it is no header":                                                         {Origin: Origin{Document: "x"}, Headers: map[string]string{"A B": "c"}},
-		"auth: more than one of bearer, basic, key and client credentials; keep one":           {Origin: Origin{Document: "x"}, Auth: call.Auth{Bearer: call.Secret{Env: "A"}, User: "u", Password: call.Secret{Env: "B"}}},
-		"auth: basic authentication needs user, and password_env or password_file":             {Origin: Origin{Document: "x"}, Auth: call.Auth{User: "u"}},
-		`auth.key_in: "body" is none of header, query, cookie`:                                 {Origin: Origin{Document: "x"}, Auth: call.Auth{KeyName: "k", KeyIn: "body", Key: call.Secret{Env: "A"}}},
-		"auth: client credentials need client_id, and client_secret_env or client_secret_file": {Origin: Origin{Document: "x"}, Auth: call.Auth{Credentials: call.Credentials{TokenURL: "https://a.example/t"}}},
+		"it has neither openapi, the path or address of a document, nor tools with a url":                     {},
+		"base_url is no address such as https://api.example.com/v1":                                           {Origin: Origin{Document: "x", BaseURL: "api.example.com"}},
+		"tools.t: its url is no http or https address":                                                        {Singles: []openapi.Single{{Name: "t", URL: "/x"}}},
+		"tools.t: method TRACE is none of GET":                                                                {Singles: []openapi.Single{{Name: "t", URL: "https://a.example", Method: "trace"}}},
+		"tools.t: its input_schema is no schema of an object":                                                 {Singles: []openapi.Single{{Name: "t", URL: "https://a.example", InputSchema: []byte(`{"type":"string"}`)}}},
+		"tools.t: its url has a user or an argument before the path":                                          {Singles: []openapi.Single{{Name: "t", URL: "https://{h}.example/x"}}},
+		"headers.A B: it is no header":                                                                        {Origin: Origin{Document: "x"}, Headers: map[string]string{"A B": "c"}},
+		"auth: more than one of bearer, basic, key and client credentials; keep one":                          {Origin: Origin{Document: "x"}, Auth: call.Auth{Bearer: call.Secret{Env: "A"}, User: "u", Password: call.Secret{Env: "B"}}},
+		"auth: basic authentication needs user, and password, password_env or password_file":                  {Origin: Origin{Document: "x"}, Auth: call.Auth{User: "u"}},
+		`auth.key_in: "body" is none of header, query, cookie`:                                                {Origin: Origin{Document: "x"}, Auth: call.Auth{KeyName: "k", KeyIn: "body", Key: call.Secret{Env: "A"}}},
+		"auth: client credentials need client_id, and client_secret, client_secret_env or client_secret_file": {Origin: Origin{Document: "x"}, Auth: call.Auth{Credentials: call.Credentials{TokenURL: "https://a.example/t"}}},
 	} {
 		if err := sp.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -80,10 +80,10 @@ func checkAuth(a call.Auth) (errs []error) {
 		errs = append(errs, errors.New("auth: more than one of bearer, basic, key and client credentials; keep one"))
 	}
 	if (a.User != "") != !a.Password.None() {
-		errs = append(errs, errors.New("auth: basic authentication needs user, and password_env or password_file"))
+		errs = append(errs, errors.New("auth: basic authentication needs user, and password, password_env or password_file"))
 	}
 	if (a.KeyName != "") != !a.Key.None() {
-		errs = append(errs, errors.New("auth: a key needs key_name, and key_env or key_file"))
+		errs = append(errs, errors.New("auth: a key needs key_name, and key, key_env or key_file"))
 	}
 	if a.KeyName != "" && !slices.Contains([]string{"header", "query", "cookie"}, a.KeyIn) {
 		errs = append(errs, fmt.Errorf("auth.key_in: %q is none of header, query, cookie", a.KeyIn))
@@ -96,7 +96,7 @@ func checkAuth(a call.Auth) (errs []error) {
 			errs = append(errs, errors.New("auth.token_url: it is no http or https address"))
 		}
 		if c.ID == "" || c.Secret.None() {
-			errs = append(errs, errors.New("auth: client credentials need client_id, and client_secret_env or client_secret_file"))
+			errs = append(errs, errors.New("auth: client credentials need client_id, and client_secret, client_secret_env or client_secret_file"))
 		}
 	}
 	return errs

@@ -61,11 +61,22 @@ type Link struct {
 type Options struct {
 	URL         string            // that parses
 	Headers     map[string]string // of every request
+	Signer      Signer            // of every request; nil for none
 	SSE         bool              // legacy HTTP+SSE: answers come on the stream of the one GET
 	Patience    time.Duration     // with the answer to server/discover; 0 waits for it alone
 	ListenPause time.Duration     // before a stream of changes is opened again
 	Changed     func()            // called when the list of tools may have changed
 	Doubt       func(error)       // called when the session should be opened again
+}
+
+// A Signer adds credentials to requests.
+type Signer interface {
+	// Sign adds them. After an error the request is not sent.
+	Sign(req *http.Request) error
+	// Refused is told of an answer 401 or 403, whose body is not its business.
+	// It reports whether the request may succeed when it is signed again, and
+	// else what to do about it, "" if it does not know.
+	Refused(req *http.Request, resp *http.Response) (again bool, advice string)
 }
 
 // NewLink returns a link whose messages t sees.
@@ -119,6 +130,7 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 	detach func()      // unties the exchange from the SDK's context
 	timer  *time.Timer // until the answer, or until its head
+	advice string      // of the Signer, about an answer 401 or 403
 }
 
 // opens reports a request that begins a session.
@@ -133,7 +145,10 @@ func (l *Link) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.astray(out.URL); err != nil {
+	if err = l.astray(out.URL); err == nil && l.o.Signer != nil {
+		err = l.o.Signer.Sign(out)
+	}
+	if err != nil {
 		x.cancel(err)
 		switch {
 		case x.sink != nil:
@@ -149,7 +164,7 @@ func (l *Link) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	l.limit(x)
-	resp, err := l.base.RoundTrip(out)
+	resp, err := l.send(x, out)
 	whole := x.method == "server/discover" && err == nil // its body may stall as well
 	if x.timer != nil && !whole && !x.timer.Stop() {
 		if err == nil {
@@ -166,6 +181,34 @@ func (l *Link) RoundTrip(req *http.Request) (*http.Response, error) {
 		l.initStatus.Store(int32(resp.StatusCode))
 	}
 	return l.receive(x, out, resp)
+}
+
+// send sends a request, and once more when that may help after its credentials
+// were refused.
+func (l *Link) send(x *exchange, out *http.Request) (*http.Response, error) {
+	resp, err := l.base.RoundTrip(out)
+	if err != nil || !turnedAway(resp.StatusCode) || l.o.Signer == nil {
+		return resp, err
+	}
+	again, advice := l.o.Signer.Refused(out, resp)
+	x.advice = advice
+	if !again {
+		return resp, nil
+	}
+	next := out.Clone(out.Context())
+	if out.GetBody != nil {
+		if next.Body, err = out.GetBody(); err != nil {
+			return resp, nil //nolint:nilerr // the answer stands
+		}
+	}
+	if err := l.o.Signer.Sign(next); err != nil {
+		return resp, nil //nolint:nilerr // the answer stands
+	}
+	resp.Body.Close()
+	if resp, err = l.base.RoundTrip(next); err == nil && turnedAway(resp.StatusCode) {
+		_, x.advice = l.o.Signer.Refused(next, resp)
+	}
+	return resp, err
 }
 
 // prepare makes the request that is sent from the SDK's.
@@ -333,7 +376,7 @@ func (l *Link) receive(x *exchange, out *http.Request, resp *http.Response) (*ht
 			x.notRun(resp.StatusCode)
 			err := fmt.Errorf("HTTP %s", resp.Status)
 			if turnedAway(resp.StatusCode) {
-				err = l.unauthorized(resp.Status)
+				err = l.unauthorized(x, resp.Status)
 			}
 			x.sink.Fail(err)
 		}
@@ -382,13 +425,13 @@ func (l *Link) answer(x *exchange, resp *http.Response, data []byte, err error) 
 			r.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: resp.Status}
 		}
 		if denied && x.sink != nil {
-			x.sink.Fail(fmt.Errorf("%w (%w)", l.unauthorized(resp.Status), r.Error))
+			x.sink.Fail(fmt.Errorf("%w (%w)", l.unauthorized(x, resp.Status), r.Error))
 		}
 		return l.pass(x, resp, l.tap.Incoming(r))
 	}
 	switch {
 	case denied:
-		err = l.unauthorized(resp.Status + excerpt(data))
+		err = l.unauthorized(x, resp.Status+excerpt(data))
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		err = fmt.Errorf("HTTP %s to %s: use that as url if you trust it", resp.Status, resp.Header.Get("Location"))
 	case resp.StatusCode >= 400:
@@ -421,9 +464,13 @@ func (x *exchange) notRun(status int) {
 
 // unauthorized is the error of an answer that asks for other credentials than
 // those configured, or for some.
-func (l *Link) unauthorized(answer string) error {
-	advice := "it wants a login: give its token under headers"
-	if len(l.o.Headers) > 0 || l.origin.User != nil || l.origin.RawQuery != "" {
+func (l *Link) unauthorized(x *exchange, answer string) error {
+	advice := x.advice
+	if advice != "" {
+		return fmt.Errorf("%w: HTTP %s: %s", upstream.ErrUnauthorized, answer, advice)
+	}
+	advice = "it wants a login: give its token under headers"
+	if len(l.o.Headers) > 0 || l.o.Signer != nil || l.origin.User != nil || l.origin.RawQuery != "" {
 		advice = "check its token"
 	}
 	return fmt.Errorf("%w: HTTP %s: %s", upstream.ErrUnauthorized, answer, advice)

@@ -83,6 +83,11 @@ func (s *listenStream) reopen() error {
 	}
 	req := s.req.Clone(ctx)
 	req.Body = body
+	if l := s.link; l.o.Signer != nil {
+		if err := l.o.Signer.Sign(req); err != nil {
+			return err
+		}
+	}
 	late := time.AfterFunc(headerTimeout, func() { s.x.cancel(errSilent) })
 	resp, err := s.link.base.RoundTrip(req)
 	if !late.Stop() && err == nil {

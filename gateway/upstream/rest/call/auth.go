@@ -12,6 +12,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/tooldex/tooldex/gateway/upstream/secret"
 )
 
 // A Secret is where a secret is: read whenever it is needed, so that a new one
@@ -19,13 +21,18 @@ import (
 type Secret struct {
 	Env  string // variable
 	File string // path
+	Text string // itself, or text with references as package secret has them
 }
 
 // None reports the zero value.
 func (s Secret) None() bool { return s == Secret{} }
 
 // Read is the secret. Its error does not say what is in it.
-func (s Secret) Read() (string, error) {
+func (s Secret) Read(ctx context.Context, from *secret.Resolver) (string, error) {
+	if s.Text != "" {
+		v, _, err := from.Resolve(ctx, s.Text)
+		return v, err
+	}
 	if s.File == "" {
 		v := os.Getenv(s.Env)
 		if v == "" {
@@ -75,8 +82,9 @@ func (a Auth) Given() string {
 // An Authenticator adds what Auth says to requests. It is safe for concurrent
 // use.
 type Authenticator struct {
-	Auth   Auth
-	Client *http.Client // asks for tokens
+	Auth    Auth
+	Client  *http.Client // asks for tokens
+	Secrets *secret.Resolver
 
 	mu    sync.Mutex // guards token, and is held while one is fetched
 	token *oauth2.Token
@@ -86,15 +94,15 @@ type Authenticator struct {
 func (a *Authenticator) Apply(req *http.Request) (secrets []string, err error) {
 	switch auth := a.Auth; {
 	case !auth.Bearer.None():
-		secrets, err = bearer(req, auth.Bearer.Read)
+		secrets, err = bearer(req, func() (string, error) { return auth.Bearer.Read(req.Context(), a.Secrets) })
 	case !auth.Password.None():
 		var password string
-		if password, err = auth.Password.Read(); err == nil {
+		if password, err = auth.Password.Read(req.Context(), a.Secrets); err == nil {
 			req.SetBasicAuth(auth.User, password)
 			secrets = []string{password, strings.TrimPrefix(req.Header.Get("Authorization"), "Basic ")}
 		}
 	case !auth.Key.None():
-		secrets, err = auth.key(req)
+		secrets, err = a.key(req)
 	case auth.Credentials.TokenURL != "":
 		secrets, err = bearer(req, func() (string, error) { return a.fresh(req.Context()) })
 	}
@@ -118,18 +126,19 @@ func bearer(req *http.Request, read func() (string, error)) ([]string, error) {
 	return []string{token}, nil
 }
 
-func (a Auth) key(req *http.Request) ([]string, error) {
-	key, err := a.Key.Read()
+func (a *Authenticator) key(req *http.Request) ([]string, error) {
+	auth := a.Auth
+	key, err := auth.Key.Read(req.Context(), a.Secrets)
 	if err != nil {
 		return nil, err
 	}
-	switch a.KeyIn {
+	switch auth.KeyIn {
 	case "query":
-		pair := escaped(a.KeyName) + "=" + escaped(key)
+		pair := escaped(auth.KeyName) + "=" + escaped(key)
 		req.URL.RawQuery = strings.TrimPrefix(req.URL.RawQuery+"&"+pair, "&")
 		return []string{key, escaped(key)}, nil
 	case "cookie":
-		pair := a.KeyName + "=" + escaped(key)
+		pair := auth.KeyName + "=" + escaped(key)
 		if other := req.Header.Get("Cookie"); other != "" {
 			pair = other + "; " + pair
 		}
@@ -139,7 +148,7 @@ func (a Auth) key(req *http.Request) ([]string, error) {
 	if !httpguts.ValidHeaderFieldValue(key) {
 		return nil, errUnwritable
 	}
-	req.Header.Set(a.KeyName, key)
+	req.Header.Set(auth.KeyName, key)
 	return []string{key}, nil
 }
 
@@ -151,7 +160,7 @@ func (a *Authenticator) fresh(ctx context.Context) (string, error) {
 		return a.token.AccessToken, nil
 	}
 	c := a.Auth.Credentials
-	secret, err := c.Secret.Read()
+	secret, err := c.Secret.Read(ctx, a.Secrets)
 	if err != nil {
 		return "", err
 	}
@@ -181,8 +190,10 @@ func told(err error) error {
 func (a *Authenticator) Refused(req *http.Request) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.Auth.Credentials.TokenURL == "" {
-		return false
+	auth := a.Auth
+	forgotten := a.Secrets.Forget(auth.Bearer.Text, auth.Password.Text, auth.Key.Text, auth.Credentials.Secret.Text)
+	if auth.Credentials.TokenURL == "" {
+		return forgotten
 	}
 	if a.token != nil && req.Header.Get("Authorization") == "Bearer "+a.token.AccessToken {
 		a.token = nil
