@@ -67,7 +67,7 @@ type Resolver struct {
 
 // A kept is a value that is not read again for a while.
 type kept struct {
-	mu    sync.Mutex // is held while the value is read
+	mu    sync.Mutex // guards the fields below, and is held while the value is read
 	value string
 	until time.Time
 }
