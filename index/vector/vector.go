@@ -236,8 +236,11 @@ func (c *Codes) Near(q *Query, allowed *bitset.BitSet, k int) []rank.Hit {
 func (c *Codes) dotsGo(dst []float32, ids []uint32, q *Query) {
 	for i, id := range ids {
 		sum := int32(0)
-		for d, n := range c.data[int(id)*c.stride:][:c.dims] {
-			sum += int32(n) * int32(q.numbers[d])
+		row := c.data[int(id)*c.stride:][:c.stride]
+		for j := 0; j+8 <= len(row); j += 8 { // rows are padded with zeros
+			a, b := (*[8]int8)(row[j:]), (*[8]int8)(q.numbers[j:])
+			sum += int32(a[0])*int32(b[0]) + int32(a[1])*int32(b[1]) + int32(a[2])*int32(b[2]) + int32(a[3])*int32(b[3]) +
+				int32(a[4])*int32(b[4]) + int32(a[5])*int32(b[5]) + int32(a[6])*int32(b[6]) + int32(a[7])*int32(b[7])
 		}
 		dst[i] = float32(sum) * (c.scale[id] * q.scale)
 	}

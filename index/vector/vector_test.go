@@ -234,6 +234,25 @@ func TestScoresAllocateNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkKernels scores 10,000 rows by each kernel that this machine has.
+func BenchmarkKernels(b *testing.B) {
+	const rows = 10_000
+	c := randomCodes(1, rows, 256)
+	dst, ids := make([]float32, rows), make([]uint32, rows)
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	var q Query
+	q.Set(c.Row(rows / 2))
+	for name, dots := range kernels {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				dots(c, dst, ids, &q)
+			}
+		})
+	}
+}
+
 func BenchmarkScores(b *testing.B) {
 	for _, rows := range []int{1_000, 10_000, 100_000} {
 		c := randomCodes(1, rows, 256)
