@@ -263,6 +263,8 @@ func (e *Engine) ServeStdio(ctx context.Context, endpoint string, in io.Reader, 
 
 func (e *Engine) serve(ctx context.Context, listen string, f func(context.Context) error) error {
 	heap.Tune()
+	// Before the file is followed: what is served decides what it may ask for.
+	e.sharing.listen, e.sharing.longer, e.sharing.began = listen, listen != "", time.Now()
 	return e.Run(ctx, func(ctx context.Context) error {
 		following, stop := context.WithCancel(ctx)
 		var ended sync.WaitGroup
@@ -275,7 +277,7 @@ func (e *Engine) serve(ctx context.Context, listen string, f func(context.Contex
 		if e.auto != nil {
 			ended.Go(func() { e.auto.run(following) })
 		}
-		err := e.share(ctx, listen, f)
+		err := e.share(ctx, f)
 		stop()
 		ended.Wait()
 		return err

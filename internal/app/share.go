@@ -59,9 +59,8 @@ type sharing struct {
 
 // share answers other processes until ctx ends, on the place that was claimed
 // or becomes free.
-func (e *Engine) share(ctx context.Context, listen string, f func(context.Context) error) error {
+func (e *Engine) share(ctx context.Context, f func(context.Context) error) error {
 	s := e.sharing
-	s.listen, s.longer, s.began = listen, listen != "", time.Now()
 	var yield func()
 	if !s.longer {
 		yield = func() { e.log.Info("another process serves new clients from now on") }
