@@ -12,7 +12,7 @@ SHARD      ?= 1/1
 PACKAGES   ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration conformance bench bench-compare cover paths cross release soak soak-load fuzz flakes container embedders eval clean
+.PHONY: help build test lint demo integration conformance bench bench-compare cover paths cross release soak soak-load fuzz flakes container embedders eval others clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
@@ -61,6 +61,9 @@ container: ## the image of deploy/Containerfile, built and run as it is meant to
 
 release: ## every package of the last commit into dist/, tried in clean roots; needs root
 	bash .ci/release
+
+others: ## arm64 under qemu and Windows under wine; needs root
+	bash .ci/others
 
 soak: ## thousands of kills
 	TOOLDEX_CRASH_RUNS=$(SOAK_RUNS) $(GO) test -run Crash -timeout 6h -v ./index/...

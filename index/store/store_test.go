@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sort"
 	"strings"
 	"testing"
@@ -322,6 +323,9 @@ func TestCollect(t *testing.T) {
 
 // TestCompact empties most of a file that is in use.
 func TestCompact(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be replaced there")
+	}
 	dir := t.TempDir()
 	s, other := open(t, dir), open(t, dir)
 	stock(t, s, "a", large("a"))

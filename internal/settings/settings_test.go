@@ -152,6 +152,9 @@ func TestFile(t *testing.T) {
 	if err := os.Symlink(real, path); err != nil {
 		t.Skip(err)
 	}
+	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Skip("no link was made:", info, err) // by wine
+	}
 	f, err := Read(path)
 	if err != nil {
 		t.Fatal(err)
