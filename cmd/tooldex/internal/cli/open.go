@@ -29,7 +29,7 @@ func (c *CLI) LoadConfig(cmd *cobra.Command, optional bool) (*config.Config, err
 		if here := config.Unused(""); len(here) > 0 {
 			return nil, Hint(err, "%s", UnusedHint(here[0]))
 		}
-		return nil, Hint(err, "make one from the clients you have with \"tooldex import --write\", or see \"tooldex demo\" without one")
+		return nil, Hint(err, "make one from the clients you have with \"tooldex import --write\", or with \"tooldex add\"; \"tooldex demo\" needs none")
 	case err != nil:
 		return nil, Hint(err, "mend the file, then see \"tooldex doctor\"")
 	}

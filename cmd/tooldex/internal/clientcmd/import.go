@@ -232,7 +232,7 @@ func (c commands) showPlan(plan clients.Plan, t *target, f *importFlags, backup 
 		return c.Print(map[string]any{"config": t.path, "servers": rows, "written": written, "backup": backup})
 	}
 	if len(plan.Rows) == 0 {
-		c.Say("No MCP servers found in the places where your clients keep them.")
+		c.Say("No MCP servers found in the places where your clients keep them. \"tooldex add --help\" says how to add one.")
 		return nil
 	}
 	g := &term.Grid{Head: []string{"server", "from", "file", "take over", "command or address"}}
