@@ -40,7 +40,7 @@ func (r *search) explain(doc uint32) Explanation {
 	if r.mode != Semantic {
 		r.explainTerms(doc, &e)
 	}
-	e.Phrases = r.s.docs[doc].matches(r)
+	e.Phrases = r.s.docs[doc].matches(r, r.space.said(doc))
 	e.Lambda = 1
 	if r.weights.Alone > 0 {
 		e.Keyword = e.BM25F * r.weights.Alone
@@ -74,11 +74,11 @@ func (r *search) explainTerms(doc uint32, e *Explanation) {
 	}
 }
 
-// matches says what each phrase has in common with the query of a search.
-func (d *Document) matches(r *search) (all []PhraseMatch) {
+// matches says what each phrase has in common with the query of a search, by
+// words and by the phrases' vectors.
+func (d *Document) matches(r *search, said []vector.Code) (all []PhraseMatch) {
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
-	hashes := d.PhraseHashes
 	for i, p := range d.Phrases() {
 		m := PhraseMatch{Text: p.Text, Source: p.Source, Stale: p.Stale}
 		for _, tok := range an.Tokens(p.Text) {
@@ -88,12 +88,10 @@ func (d *Document) matches(r *search) (all []PhraseMatch) {
 				}
 			}
 		}
-		if r.space != nil {
-			if code, ok := r.space.phrases[hashes[i]]; ok {
-				one := vector.NewCodes(1, len(code.Numbers))
-				one.Set(0, code)
-				m.Cosine = float64(one.Score(0, &r.query))
-			}
+		if i < len(said) && said[i].Scale > 0 {
+			one := vector.NewCodes(1, len(said[i].Numbers))
+			one.Set(0, said[i])
+			m.Cosine = float64(one.Score(0, &r.query))
 		}
 		all = append(all, m)
 	}

@@ -17,10 +17,10 @@ import (
 type Space struct {
 	model    string // identity of the vectors
 	embedder QueryEmbedder
-	rows     *vector.Codes // by document
-	servers  *vector.Codes // by server: the mean of its tools' vectors, not normalised
-	near     Nearer        // candidates among many documents
-	phrases  map[[32]byte]vector.Code
+	rows     *vector.Codes   // by document
+	servers  *vector.Codes   // by server: the mean of its tools' vectors, not normalised
+	near     Nearer          // candidates among many documents
+	phrases  [][]vector.Code // by document
 }
 
 // A QueryEmbedder turns a search text into a vector of the space that Model
@@ -42,12 +42,21 @@ func NewSpace(s *Snapshot, model string, e QueryEmbedder, rows *vector.Codes, ne
 	return &Space{model: model, embedder: e, rows: rows, servers: serverMeans(s, rows), near: near}
 }
 
-// WithPhrases is the space with the vectors of phrases, by hash, which are
-// part of those of their tools already: they explain scores.
-func (sp *Space) WithPhrases(phrases map[[32]byte]vector.Code) *Space {
+// WithPhrases is the space with the vectors of each document's phrases, absent
+// where there is none. They are part of their tools' already: they explain
+// scores.
+func (sp *Space) WithPhrases(phrases [][]vector.Code) *Space {
 	c := *sp
 	c.phrases = phrases
 	return &c
+}
+
+// said are the vectors of a document's phrases; nil without any.
+func (sp *Space) said(doc uint32) []vector.Code {
+	if sp == nil || int(doc) >= len(sp.phrases) {
+		return nil
+	}
+	return sp.phrases[doc]
 }
 
 // Model is the identity of the vectors.

@@ -258,17 +258,21 @@ func readVector(data []byte, dims int) (vector.Code, bool) {
 // one, those of the tools before the phrases, and counts them. The caller
 // holds Spaces.mu.
 func (m *model) missing(s *snapshot.Snapshot) (todo []want) {
-	seen := make(map[[32]byte]bool, len(s.Docs()))
+	most := len(s.Docs())
+	for _, d := range s.Docs() {
+		most += len(d.PhraseHashes)
+	}
+	seen := make(map[[32]byte]struct{}, most)
 	lacks := func(text [32]byte, refused *int) bool {
-		if seen[text] {
+		n := len(seen)
+		if seen[text] = struct{}{}; len(seen) == n || m.has(text) {
 			return false
 		}
-		seen[text] = true
-		if !m.has(text) && m.hopeless(text) {
+		if m.hopeless(text) {
 			*refused++
 			return false
 		}
-		return !m.has(text)
+		return true
 	}
 	m.fill.refused, m.fill.mute = 0, 0
 	for _, d := range s.Docs() {

@@ -3,8 +3,10 @@ package spaces
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tooldex/tooldex/index/snapshot"
@@ -269,35 +271,53 @@ func (es *Spaces) assemble(m *model, s *snapshot.Snapshot) *snapshot.Space {
 }
 
 // rowsOf are the vectors of docs, in which their phrases weigh v, and those of
-// the phrases.
-func (m *model) rowsOf(docs []*snapshot.Document, v float64) (rows *vector.Codes, phrases map[[32]byte]vector.Code) {
-	rows, phrases = vector.NewCodes(len(docs), m.dims), map[[32]byte]vector.Code{}
-	for i, d := range docs {
-		text := d.Embedded[m.form]
-		code, ok := m.known[text]
-		if v > 0 && (ok || m.hopeless(text)) {
-			code = m.withPhrases(code, d, v, phrases)
-		}
-		if code.Scale > 0 {
-			rows.Set(i, code)
-		}
+// each one's phrases. It takes all processors: with phrases it is much of what
+// opening a folder takes.
+func (m *model) rowsOf(docs []*snapshot.Document, v float64) (rows *vector.Codes, phrases [][]vector.Code) {
+	rows, phrases = vector.NewCodes(len(docs), m.dims), make([][]vector.Code, len(docs))
+	var wg sync.WaitGroup
+	parts := runtime.GOMAXPROCS(0)
+	for p := range parts {
+		wg.Go(func() {
+			sum := make([]float32, m.dims)
+			for i := p * len(docs) / parts; i < (p+1)*len(docs)/parts; i++ {
+				text := docs[i].Embedded[m.form]
+				code, ok := m.known[text]
+				if v > 0 && (ok || m.hopeless(text)) {
+					phrases[i] = m.said(docs[i])
+					code = withPhrases(code, phrases[i], v, sum)
+				}
+				if code.Scale > 0 {
+					rows.Set(i, code)
+				}
+			}
+		})
 	}
+	wg.Wait()
 	return rows, phrases
+}
+
+// said are the vectors of a document's phrases, absent where there is none.
+func (m *model) said(d *snapshot.Document) []vector.Code {
+	if len(d.PhraseHashes) == 0 {
+		return nil
+	}
+	codes := make([]vector.Code, len(d.PhraseHashes))
+	for i, h := range d.PhraseHashes {
+		codes[i] = m.known[h]
+	}
+	return codes
 }
 
 // withPhrases is the code of unit(own + v · mean of the phrases' vectors),
 // summed in floats and coded once. Phrases without a vector are left out, and
-// without any own stays as it is. Those that there are go into used.
-func (m *model) withPhrases(own vector.Code, d *snapshot.Document, v float64, used map[[32]byte]vector.Code) vector.Code {
-	var sum []float32
+// without any own stays as it is. What sum holds is overwritten.
+func withPhrases(own vector.Code, phrases []vector.Code, v float64, sum []float32) vector.Code {
+	clear(sum)
 	n := 0
-	for _, h := range d.PhraseHashes {
-		if code, ok := m.known[h]; ok {
-			if sum == nil {
-				sum = make([]float32, m.dims)
-			}
+	for _, code := range phrases {
+		if code.Scale > 0 {
 			code.AddTo(sum)
-			used[h] = code
 			n++
 		}
 	}

@@ -30,10 +30,11 @@ type Code struct {
 
 // Encode rounds a vector to its code; one that is all zero is absent.
 func Encode(x []float32) Code {
-	peak := float32(0)
+	most := uint32(0) // bits of floats without a sign are ordered as the floats are
 	for _, v := range x {
-		peak = max(peak, v, -v)
+		most = max(most, math.Float32bits(v)&math.MaxInt32)
 	}
+	peak := math.Float32frombits(most)
 	c := Code{Numbers: make([]int8, len(x))}
 	if peak == 0 {
 		return c
@@ -41,9 +42,16 @@ func Encode(x []float32) Code {
 	c.Scale = peak / math.MaxInt8
 	factor := math.MaxInt8 / peak
 	for i, v := range x {
-		c.Numbers[i] = int8(math.RoundToEven(float64(v * factor)))
+		c.Numbers[i] = roundToEven(float32(v * factor)) // rounded before the sum, on every processor
 	}
 	return c
+}
+
+// roundToEven rounds a number between -2²² and 2²²: beside 1.5·2²³ a float has
+// no bits left for its fraction.
+func roundToEven(x float32) int8 {
+	const beside = 3 << 22
+	return int8(x + beside - beside)
 }
 
 // Append appends the code to dst as DecodeCode reads it: the scale as a

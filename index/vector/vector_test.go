@@ -266,3 +266,23 @@ func BenchmarkScores(b *testing.B) {
 		})
 	}
 }
+
+// A number rounds to the nearest, and in the middle to the even one, as
+// math.RoundToEven does: what is stored does not depend on the version.
+func TestRoundToEven(t *testing.T) {
+	for x := float32(-128); x < 127.5; x = math.Nextafter32(x+1e-4, 200) {
+		if got, want := roundToEven(x), int8(math.RoundToEven(float64(x))); got != want {
+			t.Fatalf("%v rounds to %d, want %d", x, got, want)
+		}
+	}
+	for n := -127; n <= 127; n++ {
+		half := float32(n) + .5
+		for _, x := range []float32{half, math.Nextafter32(half, -200), math.Nextafter32(half, 200), float32(n)} {
+			if x < 127.5 {
+				if got, want := roundToEven(x), int8(math.RoundToEven(float64(x))); got != want {
+					t.Errorf("%v rounds to %d, want %d", x, got, want)
+				}
+			}
+		}
+	}
+}
