@@ -141,7 +141,8 @@ func (h *Host) Handler() http.Handler {
 	endpoint("/servers/{name}/mcp", func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("name")
 		if name == Default { // it has one address
-			name = ""
+			h.opts.Guard.Enter(w, r, name, func(w http.ResponseWriter, r *http.Request) { h.serveKnown(w, r, "") })
+			return
 		}
 		h.serveMCP(w, r, name)
 	})

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type endpoints struct {
 	mu     sync.Mutex // guards the fields below, and what is in force
 	stored []config.Definition
 	served map[string]config.Endpoint // by name, as they were put there
+	failed map[string]string          // of those that are stored, why they could not be opened
 }
 
 // SetStored puts endpoints from another source than the configuration's file in
@@ -79,24 +81,29 @@ type plan struct {
 	cfg     *config.Config
 	serve   map[string]config.Endpoint
 	servers map[string]*serve.Server // those that come or take the place of others
+	failed  map[string]string        // as endpoints has it
 }
 
 // plan changes nothing yet. The caller holds the lock.
 func (e *endpoints) plan(cfg *config.Config) (plan, error) {
-	p := plan{cfg: cfg, serve: map[string]config.Endpoint{}, servers: map[string]*serve.Server{}}
-	for _, x := range e.defined(cfg) {
+	p := plan{cfg: cfg, serve: map[string]config.Endpoint{}, servers: map[string]*serve.Server{}, failed: map[string]string{}}
+	for i, x := range e.defined(cfg) {
 		if !x.Enabled || x.Problem != "" {
 			continue
 		}
-		p.serve[x.Name] = x
 		if was, there := e.served[x.Name]; there && alike(was, x) {
+			p.serve[x.Name] = x
 			continue
 		}
 		s, err := e.openOne(cfg, x)
-		if err != nil {
+		switch {
+		case err == nil:
+			p.serve[x.Name], p.servers[x.Name] = x, s
+		case i > len(cfg.Endpoints): // one that is stored costs no other
+			p.failed[x.Name] = err.Error()
+		default:
 			return p, errors.Join(err, p.drop())
 		}
-		p.servers[x.Name] = s
 	}
 	return p, nil
 }
@@ -140,7 +147,7 @@ func (e *endpoints) carryOut(p plan, relabelled bool) {
 	if e.served != nil && len(removed)+len(p.servers) > 0 {
 		e.log.Info("virtual servers changed", "in force", slices.Sorted(maps.Keys(p.servers)), "removed", removed)
 	}
-	e.served = p.serve
+	e.served, e.failed = p.serve, p.failed
 }
 
 func (e *endpoints) openOne(cfg *config.Config, x config.Endpoint) (*serve.Server, error) {
@@ -240,6 +247,9 @@ func (e *Engine) Endpoints() []EndpointStatus {
 	e.endpoints.mu.Lock()
 	cfg := e.live.config()
 	all := e.endpoints.defined(cfg)
+	for i := range all {
+		all[i].Problem = cmp.Or(all[i].Problem, e.endpoints.failed[all[i].Name])
+	}
 	e.endpoints.mu.Unlock()
 	_, total := e.Index.List(index.Listing{Limit: 1})
 	var out []EndpointStatus

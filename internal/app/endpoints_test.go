@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
@@ -231,5 +232,52 @@ off false `
 	}
 	if err := r.SetStored(nil); err != nil || r.endpoints.host.Get("ours") != nil || states() != "" {
 		t.Errorf("after their end: %s, %v", states(), err)
+	}
+}
+
+// One that is stored and cannot be opened costs no other one.
+func TestStoredFailure(t *testing.T) {
+	e := opened(t, written(t, "mcpServers: {}"), Options{Online: true}) // which does not know the surfaces
+	bad := config.Definition{Name: "bad", JSON: []byte(`{"surface": "nope"}`)}
+	good := config.Definition{Name: "good", JSON: []byte(`{"surface": "discover"}`)}
+	if err := e.SetStored([]config.Definition{bad, good}); err != nil {
+		t.Fatal(err)
+	}
+	if e.endpoints.host.Get("good") == nil || e.endpoints.host.Get("bad") != nil {
+		t.Error("good is not served, or bad is")
+	}
+	if x := e.Endpoints()[1]; x.Name != "bad" || x.Enabled || !strings.Contains(x.Problem, `there is no surface "nope"`) {
+		t.Errorf("bad is %+v", x)
+	}
+	bad.JSON = []byte(`{}`)
+	if err := e.SetStored([]config.Definition{bad, good}); err != nil || e.endpoints.host.Get("bad") == nil || e.Endpoints()[1].Problem != "" {
+		t.Errorf("after its correction: %v, %+v", err, e.Endpoints()[1])
+	}
+}
+
+// Whoever is known is told of each address without an endpoint that there is
+// none, and whoever is not learns of none.
+func TestNoEndpointWithAuth(t *testing.T) {
+	secret := auth.NewSecret()
+	r := serving(t, fmt.Sprintf("auth: {tokens: {bot: {hash: %q}}, grants: [{anyone: true, endpoints: ['*'], role: use}]}\n", auth.HashToken(secret)))
+	web := httptest.NewServer(r.endpoints.host.Handler())
+	defer web.Close()
+	for _, path := range []string{"/servers/default/mcp", "/servers/nobody/mcp"} {
+		for token, want := range map[string]int{secret: http.StatusNotFound, "": http.StatusUnauthorized} {
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL+path, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if token != "" {
+				q.Header.Set("Authorization", "Bearer "+token)
+			}
+			resp, err := http.DefaultClient.Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Body.Close(); resp.StatusCode != want {
+				t.Errorf("%s: %d, want %d", path, resp.StatusCode, want)
+			}
+		}
 	}
 }

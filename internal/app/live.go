@@ -82,9 +82,18 @@ func (e *Engine) follow(ctx context.Context) {
 }
 
 // reload takes over what the file says by now. One that is wrong changes
-// nothing.
+// nothing, as does one that is empty: whoever writes a file empties it first.
 func (e *Engine) reload(ctx context.Context) {
+	before, _ := textOf(e.Config.Path)
 	next, err := e.live.load()
+	now, empty := textOf(e.Config.Path)
+	if now != before { // it is being written
+		time.AfterFunc(settle, e.Reload)
+		return
+	}
+	if err == nil && empty && e.Config.Path != "" {
+		err = fmt.Errorf("%s: the file is empty; write {} where nothing is to be configured", e.Config.Path)
+	}
 	if err == nil {
 		err = e.adopt(ctx, next)
 	}

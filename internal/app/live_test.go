@@ -122,6 +122,16 @@ func TestLiveConfiguration(t *testing.T) {
 		t.Errorf("got %+v", r.live.status())
 	}
 
+	for text, want := range map[string]string{"": "the file is empty; write {}", "mcpServers: {one: {url:": "line 1"} { // in place, as while it is being written
+		if err := os.WriteFile(r.path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "a broken file is told of", func() bool { return strings.Contains(r.live.status().Problem, want) })
+		if !r.has("one/distance_between_points") {
+			t.Errorf("%q took a server away", text)
+		}
+	}
+
 	r.write(t, fmt.Sprintf("mcpServers: {one: {url: %q}}\nembedding: {provider: none}", one))
 	until(t, "a restart is asked for", func() bool { return slices.Equal(r.live.status().Restart, []string{"embedding"}) })
 	until(t, "what needs none is in force", func() bool { return r.has("one/convert_units") })

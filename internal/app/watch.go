@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"os"
@@ -12,8 +13,12 @@ import (
 )
 
 // settle is how long the text of a file has to stay the same before it is
-// taken: editors write in several steps.
-const settle = 200 * time.Millisecond
+// taken: editors write in several steps. One whose last line has no end yet, as
+// a file that is being written, has to stay for unended times as long.
+const (
+	settle  = 200 * time.Millisecond
+	unended = 3
+)
 
 // watchFile calls changed some time after the text of the file at path has
 // changed, whoever did it in whatever way: written, renamed over, or by a link
@@ -53,25 +58,34 @@ func (w *fileWatch) follow() error {
 }
 
 // A text identifies what a file holds; one that cannot be read holds nothing.
-type text [sha256.Size]byte
+type text struct {
+	sum  [sha256.Size]byte
+	open bool // its last line has no end
+}
+
+// textOf is what the file at path holds.
+func textOf(path string) (t text, empty bool) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return text{}, false
+	}
+	return text{sum: sha256.Sum256(data), open: !bytes.HasSuffix(data, []byte("\n"))}, len(bytes.TrimSpace(data)) == 0
+}
 
 // look is what the file holds, which is watched from then on where it is by
 // now.
 func (w *fileWatch) look() text {
 	// A folder that has gone is watched again when there is an event of another.
 	_ = w.follow()
-	data, err := os.ReadFile(w.path)
-	if err != nil {
-		return text{}
-	}
-	return sha256.Sum256(data)
+	now, _ := textOf(w.path)
+	return now
 }
 
-// settled calls changed when look gives another text than known, twice the
-// same. Events are only a reason to look: other files of the folders change,
+// settled calls changed when look gives another text than known, and goes on
+// to. Events are only a reason to look: other files of the folders change,
 // too, maybe without a pause.
 func settled[E any](events <-chan E, errs <-chan error, known text, look func() text, changed func()) {
-	last := known
+	last, same := known, 0
 	var again <-chan time.Time // nil when there is no reason to look
 	for {
 		select {
@@ -88,12 +102,14 @@ func settled[E any](events <-chan E, errs <-chan error, known text, look func() 
 			now := look()
 			switch {
 			case now != last:
-				last = now
-			case now != known:
+				last, same = now, 0
+			case now == known:
+				continue
+			case now.open && same+1 < unended:
+				same++
+			default:
 				known = now
 				changed()
-				continue
-			default:
 				continue
 			}
 		}

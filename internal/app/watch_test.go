@@ -15,7 +15,8 @@ import (
 func TestSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, errs := make(chan int), make(chan error)
-		now, changes := text{1}, 0
+		whole := func(b ...byte) text { return text{sum: [32]byte(append(b, make([]byte, 32-len(b))...))} }
+		now, changes := whole(1), 0
 		go settled(events, errs, now, func() text { return now }, func() { changes++ })
 		step := func(want int, what string) {
 			t.Helper()
@@ -29,11 +30,11 @@ func TestSettled(t *testing.T) {
 			}
 		}
 		step(0, "others change")
-		now = text{2}
+		now = whole(2)
 		step(1, "the file changes")
 		step(1, "others change")
 		for i := range byte(20) { // is written for 2 s
-			now = text{3, i}
+			now = whole(3, i)
 			events <- 0
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait() // it may be looking at this very moment
@@ -43,12 +44,28 @@ func TestSettled(t *testing.T) {
 			t.Errorf("a file that is being written was taken")
 		}
 		step(2, "it is written")
-		now = text{4}
+		now = whole(4)
 		errs <- nil
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if changes != 3 {
 			t.Error("not seen after too many events")
+		}
+		now = text{open: true} // as while the rest of the file is awaited
+		events <- 0
+		time.Sleep(settle + settle/2)
+		now = whole(5)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if changes != 4 {
+			t.Errorf("a half-written file was taken: %d changes", changes)
+		}
+		now.open = true // nothing comes after it
+		events <- 0
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if changes != 5 {
+			t.Error("a text without an end of its last line is never taken")
 		}
 		close(events)
 	})
