@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -56,7 +58,7 @@ func (c *CLI) CompleteFlags(cmd *cobra.Command) {
 	folder := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	open := map[string]completion{
 		"server": c.CompleteServers, "category": c.CompleteLabels, "tag": c.CompleteLabels, "expect": c.CompleteTools,
-		"model": nothing, "since": nothing, "principal": nothing, "team": nothing, "endpoint": nothing, "state": folder, "root": folder, "listen": nothing, "http": nothing, "title": nothing, "env": nothing, "header": nothing, "cwd": folder, "split": nothing, "args": nothing,
+		"model": nothing, "since": nothing, "principal": nothing, "team": nothing, "endpoint": c.CompleteEndpoints, "state": folder, "root": folder, "listen": nothing, "http": nothing, "title": nothing, "env": nothing, "header": nothing, "cwd": folder, "split": nothing, "args": nothing,
 		"path": nothing, "operation": nothing, "host": nothing, "base-url": nothing, "name": nothing,
 		"include-servers": c.CompleteServers, "exclude-servers": c.CompleteServers, "include-tags": c.CompleteLabels, "exclude-tags": c.CompleteLabels,
 		"include-categories": c.CompleteLabels, "include-visibility": nothing, "include-teams": nothing, "name-patterns": nothing, "exclude-name-patterns": nothing, "template": nothing,
@@ -64,6 +66,9 @@ func (c *CLI) CompleteFlags(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete, known := open[f.Name]
 		set, closed := closedSets[f.Name]
+		if f.Name == "server" && cmd.Name() == "serve" { // a virtual one
+			complete = c.CompleteEndpoints
+		}
 		switch {
 		case cmd.HasParent() && cmd.Root().PersistentFlags().Lookup(f.Name) == f:
 			return // the root's, which it has said
@@ -107,6 +112,23 @@ func (c *CLI) CompleteServers(cmd *cobra.Command, _ []string, typed string) ([]c
 		for _, s := range e.Index.Status().Servers {
 			if strings.HasPrefix(s.Name, typed) {
 				out = append(out, s.Name)
+			}
+		}
+		return out
+	})
+}
+
+// CompleteEndpoints completes the names of virtual servers, those of the
+// configuration and those that are stored.
+func (c *CLI) CompleteEndpoints(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.complete(cmd, func(e *app.Engine) []cobra.Completion {
+		var out []cobra.Completion
+		for _, x := range e.Endpoints() {
+			if strings.HasPrefix(x.Name, typed) {
+				out = append(out, cobra.CompletionWithDesc(x.Name, term.Flat(cmp.Or(x.Problem, fmt.Sprintf("%s, %s", x.Surface, term.Plural(x.Tools, "tool"))))))
 			}
 		}
 		return out

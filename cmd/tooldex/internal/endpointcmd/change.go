@@ -168,7 +168,7 @@ func (c commands) edit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit NAME", Short: "Change a virtual server", Long: editHelp, Args: cobra.ExactArgs(1),
 		Example:           "  tooldex servers edit reports --surface discover\n  tooldex servers edit reports --include-servers quickbooks,billing\n  tooldex servers edit reports --file reports.yaml",
-		ValidArgsFunction: c.completeNames,
+		ValidArgsFunction: c.CompleteEndpoints,
 	}
 	d.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -204,7 +204,7 @@ API. Its clients' sessions end.`
 func (c commands) delete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete NAME", Short: "Delete a virtual server", Long: deleteHelp, Args: cobra.ExactArgs(1),
-		Example: "  tooldex servers delete reports", ValidArgsFunction: c.completeNames,
+		Example: "  tooldex servers delete reports", ValidArgsFunction: c.CompleteEndpoints,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.connected(cmd, func(ctx context.Context, a *client) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +70,7 @@ func (c commands) show() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Show a virtual server and what it lets through", Long: showHelp, Args: cobra.ExactArgs(1),
 		Example:           "  tooldex servers show default\n  tooldex servers show finance-ai-tools --hidden",
-		ValidArgsFunction: c.completeNames,
+		ValidArgsFunction: c.CompleteEndpoints,
 	}
 	cmd.Flags().BoolVar(&tools, "tools", false, "list the tools that it shows")
 	cmd.Flags().BoolVar(&hidden, "hidden", false, "list also the tools that it does not show, with what takes them away")
@@ -149,26 +148,4 @@ func (c commands) sayTools(s admin.Shown, hidden bool) {
 	for _, w := range s.Warnings {
 		c.Note("warning: %s", term.Flat(w))
 	}
-}
-
-// completeNames completes the names of virtual servers.
-func (c commands) completeNames(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if cmd.Args != nil && cmd.Args(cmd, append(args, typed)) != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var out []cobra.Completion
-	err := c.connected(cmd, func(ctx context.Context, a *client) error {
-		var all admin.Servers
-		_, err := a.do(ctx, request{method: "GET", path: "/servers"}, &all)
-		for _, s := range all.Servers {
-			if strings.HasPrefix(s.Name, typed) {
-				out = append(out, s.Name)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/tooldex/tooldex/internal/config"
 )
 
-const doctorHelp = `Check the configuration, the state folder, the embedder, and every server by
-starting it and listing its tools. What is wrong is printed with the command or
+const doctorHelp = `Check the configuration, the state folder, the embedder, the virtual servers
+over the catalog that is stored, and every server by starting it and listing its
+tools. What is wrong is printed with the command or
 change that mends it; the exit code is 1 then.
 
 --repair moves a damaged state folder's files aside, so that the next reindex
@@ -73,6 +74,7 @@ func (c commands) runDoctor(cmd *cobra.Command, f *doctorFlags) error {
 		}
 	}
 	findings = append(findings, checkEmbedder(cmd.Context(), cfg))
+	findings = append(findings, checkEndpoints(c, cmd)...)
 	servers, err := c.checkServers(cmd, cfg, f)
 	if err != nil {
 		return err
@@ -181,6 +183,36 @@ func checkEmbedder(ctx context.Context, cfg *config.Config) finding {
 		detail += fmt.Sprintf(", %s a text, %.0f texts per second", h.Latency.Round(100*time.Microsecond), h.Rate)
 	}
 	return finding{what, true, detail, ""}
+}
+
+// checkEndpoints looks at the virtual servers over what is stored, where there
+// are others than the one that everybody has.
+func checkEndpoints(c commands, cmd *cobra.Command) (out []finding) {
+	e, err := c.Stored(cmd)
+	if err != nil {
+		return nil // the state folder or the embedder, which is said
+	}
+	defer e.Close() // nothing was written
+	all := e.Endpoints()
+	for _, x := range all {
+		what := "virtual server " + x.Name
+		switch {
+		case x.Problem != "":
+			remedy := "mend what is named; it is served again then"
+			if x.Stored {
+				remedy = fmt.Sprintf("mend what is named, or see \"tooldex servers edit %s\" and \"tooldex servers delete %s\"", x.Name, x.Name)
+			}
+			out = append(out, finding{what, false, x.Problem, remedy})
+		case !x.Enabled:
+			out = append(out, finding{what, true, "disabled", ""})
+		case len(all) > 1:
+			out = append(out, finding{what, true, fmt.Sprintf("surface %s, %s, on %s", x.Surface, term.Plural(x.Tools, "tool"), x.Path), ""})
+		}
+		for _, w := range x.Warnings {
+			out = append(out, finding{what, true, "warning: " + w, ""})
+		}
+	}
+	return out
 }
 
 // checkServers starts every server and lists its tools, all at once. What
