@@ -12,6 +12,7 @@ import (
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/internal/config"
+	"github.com/tooldex/tooldex/internal/filewatch"
 )
 
 // live is the configuration while it is in force.
@@ -62,7 +63,7 @@ func (e *Engine) follow(ctx context.Context) {
 	if e.live.load == nil {
 		return
 	}
-	stop, err := watchFile(e.Config.Path, e.Reload)
+	stop, err := filewatch.Watch(e.Config.Path, e.Reload)
 	if err != nil {
 		e.log.Warn("the configuration's file is not watched: SIGHUP has it read again", "file", e.Config.Path, "error", err)
 	} else {
@@ -84,11 +85,11 @@ func (e *Engine) follow(ctx context.Context) {
 // reload takes over what the file says by now. One that is wrong changes
 // nothing, as does one that is empty: whoever writes a file empties it first.
 func (e *Engine) reload(ctx context.Context) {
-	before, _ := textOf(e.Config.Path)
+	before, _ := filewatch.Of(e.Config.Path)
 	next, err := e.live.load()
-	now, empty := textOf(e.Config.Path)
+	now, empty := filewatch.Of(e.Config.Path)
 	if now != before { // it is being written
-		time.AfterFunc(settle, e.Reload)
+		time.AfterFunc(filewatch.Settle, e.Reload)
 		return
 	}
 	if err == nil && empty && e.Config.Path != "" {

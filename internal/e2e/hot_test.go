@@ -52,15 +52,30 @@ func changing(servers ...string) object {
 // -1 for none of that name.
 func (a admin) shows(name string, tools int) {
 	a.t.Helper()
-	var last object
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		last, _ = a.ask("GET", "/servers", "", http.StatusOK)
-		i := slices.IndexFunc(last["servers"].([]any), func(s any) bool { return s.(object)["name"] == name })
-		if i < 0 && tools < 0 || i >= 0 && last["servers"].([]any)[i].(object)["tools"] == float64(tools) {
+	a.until(fmt.Sprintf("%s shows %d tools", name, tools), "/servers", func(now object) bool {
+		all := now["servers"].([]any)
+		i := slices.IndexFunc(all, func(s any) bool { return s.(object)["name"] == name })
+		return i < 0 && tools < 0 || i >= 0 && all[i].(object)["tools"] == float64(tools)
+	})
+}
+
+// until waits until what the API answers on a path is as hoped.
+func (a admin) until(what, path string, ok func(object) bool) {
+	a.t.Helper()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	late := time.After(time.Minute)
+	for {
+		now, _ := a.ask("GET", path, "", http.StatusOK)
+		if ok(now) {
 			return
 		}
+		select {
+		case <-again.C:
+		case <-late:
+			a.t.Fatalf("never: %s: %v", what, now)
+		}
 	}
-	a.t.Fatalf("%s never shows %d tools: %v", name, tools, last)
 }
 
 // A hotCall is one that must go well whatever changes elsewhere.
@@ -192,12 +207,8 @@ func (f *hotFile) changes(t *testing.T, a admin) {
 // with it.
 func (a admin) warned(want string) {
 	a.t.Helper()
-	var last object
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		last, _ = a.ask("GET", "/status", "", http.StatusOK)
-		if live, ok := last["live"].(object); ok && strings.Contains(fmt.Sprint(live["problem"]), want) {
-			return
-		}
-	}
-	a.t.Fatalf("the status never says %q: %v", want, last["live"])
+	a.until("the status says "+want, "/status", func(now object) bool {
+		live, ok := now["live"].(object)
+		return ok && strings.Contains(fmt.Sprint(live["problem"]), want)
+	})
 }

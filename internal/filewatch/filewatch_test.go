@@ -1,4 +1,4 @@
-package app
+package filewatch
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 func TestSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, errs := make(chan int), make(chan error)
-		whole := func(b ...byte) text { return text{sum: [32]byte(append(b, make([]byte, 32-len(b))...))} }
+		whole := func(b ...byte) Text { return Text{sum: [32]byte(append(b, make([]byte, 32-len(b))...))} }
 		now, changes := whole(1), 0
-		go settled(events, errs, now, func() text { return now }, func() { changes++ })
+		go settled(events, errs, now, func() Text { return now }, func() { changes++ })
 		step := func(want int, what string) {
 			t.Helper()
 			for range 100 { // for 1 s
@@ -51,9 +51,9 @@ func TestSettled(t *testing.T) {
 		if changes != 3 {
 			t.Error("not seen after too many events")
 		}
-		now = text{open: true} // as while the rest of the file is awaited
+		now = Text{open: true} // as while the rest of the file is awaited
 		events <- 0
-		time.Sleep(settle + settle/2)
+		time.Sleep(Settle + Settle/2)
 		now = whole(5)
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -73,7 +73,7 @@ func TestSettled(t *testing.T) {
 
 // A file is written, renamed over and linked to in the ways that editors and
 // clusters do it.
-func TestWatchFile(t *testing.T) {
+func TestWatch(t *testing.T) {
 	write := func(path, text string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -92,7 +92,7 @@ func TestWatchFile(t *testing.T) {
 		}
 	}
 	changed := make(chan struct{}, 10)
-	stop, err := watchFile(path, func() { changed <- struct{}{} })
+	stop, err := Watch(path, func() { changed <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,7 @@
-package app
+// Package filewatch says when the text of a file has become another one,
+// whoever changed it in whatever way, and not before it is whole as far as can
+// be told.
+package filewatch
 
 import (
 	"bytes"
@@ -12,23 +15,23 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long the text of a file has to stay the same before it is
+// Settle is how long the text of a file has to stay the same before it is
 // taken: editors write in several steps. One whose last line has no end yet, as
 // a file that is being written, has to stay for unended times as long.
 const (
-	settle  = 200 * time.Millisecond
+	Settle  = 200 * time.Millisecond
 	unended = 3
 )
 
-// watchFile calls changed some time after the text of the file at path has
+// Watch calls changed some time after the text of the file at path has
 // changed, whoever did it in whatever way: written, renamed over, or by a link
 // that points elsewhere. stop ends it.
-func watchFile(path string, changed func()) (stop func(), err error) {
+func Watch(path string, changed func()) (stop func(), err error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	w := &fileWatch{path: path, watcher: watcher}
+	w := &watch{path: path, watcher: watcher}
 	if err := w.follow(); err != nil {
 		return nil, errors.Join(err, watcher.Close())
 	}
@@ -41,15 +44,15 @@ func watchFile(path string, changed func()) (stop func(), err error) {
 	}, nil
 }
 
-// A fileWatch watches the folders on which the text of a file depends.
-type fileWatch struct {
+// A watch watches the folders on which the text of a file depends.
+type watch struct {
 	path    string
 	watcher *fsnotify.Watcher
 }
 
 // follow watches the folder of the file, and that of the file to which it
 // links. Folders and not the file: a file that is renamed over is another one.
-func (w *fileWatch) follow() error {
+func (w *watch) follow() error {
 	err := w.watcher.Add(filepath.Dir(w.path))
 	if target, linkErr := filepath.EvalSymlinks(w.path); linkErr == nil && filepath.Dir(target) != filepath.Dir(w.path) {
 		err = errors.Join(err, w.watcher.Add(filepath.Dir(target)))
@@ -57,34 +60,34 @@ func (w *fileWatch) follow() error {
 	return err
 }
 
-// A text identifies what a file holds; one that cannot be read holds nothing.
-type text struct {
+// A Text identifies what a file holds; one that cannot be read holds nothing.
+type Text struct {
 	sum  [sha256.Size]byte
 	open bool // its last line has no end
 }
 
-// textOf is what the file at path holds.
-func textOf(path string) (t text, empty bool) {
+// Of is what the file at path holds.
+func Of(path string) (t Text, empty bool) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return text{}, false
+		return Text{}, false
 	}
-	return text{sum: sha256.Sum256(data), open: !bytes.HasSuffix(data, []byte("\n"))}, len(bytes.TrimSpace(data)) == 0
+	return Text{sum: sha256.Sum256(data), open: !bytes.HasSuffix(data, []byte("\n"))}, len(bytes.TrimSpace(data)) == 0
 }
 
 // look is what the file holds, which is watched from then on where it is by
 // now.
-func (w *fileWatch) look() text {
+func (w *watch) look() Text {
 	// A folder that has gone is watched again when there is an event of another.
 	_ = w.follow()
-	now, _ := textOf(w.path)
+	now, _ := Of(w.path)
 	return now
 }
 
 // settled calls changed when look gives another text than known, and goes on
 // to. Events are only a reason to look: other files of the folders change,
 // too, maybe without a pause.
-func settled[E any](events <-chan E, errs <-chan error, known text, look func() text, changed func()) {
+func settled[E any](events <-chan E, errs <-chan error, known Text, look func() Text, changed func()) {
 	last, same := known, 0
 	var again <-chan time.Time // nil when there is no reason to look
 	for {
@@ -114,7 +117,7 @@ func settled[E any](events <-chan E, errs <-chan error, known text, look func() 
 			}
 		}
 		if again == nil {
-			again = time.After(settle)
+			again = time.After(Settle)
 		}
 	}
 }
