@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,9 +18,9 @@ import (
 var schema = json.RawMessage(`{"type":"object"}`)
 
 // model asks a server that answers with what f does for the n-th request.
-func model(t *testing.T, provider string, f func(n int, w http.ResponseWriter, body string)) (*Model, *int) {
+func model(t *testing.T, provider string, f func(n int, w http.ResponseWriter, body string)) (*Model, *atomic.Int32) {
 	t.Helper()
-	n := new(int)
+	n := new(atomic.Int32) // a connection that is cut tells nobody that its handler has ended
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		want := map[string]string{Ollama: "/api/chat", OpenAI: "/v1/chat/completions"}[provider]
@@ -29,8 +30,7 @@ func model(t *testing.T, provider string, f func(n int, w http.ResponseWriter, b
 		if provider == OpenAI && r.Header.Get("Authorization") != "Bearer s3cret" {
 			t.Errorf("authorization %q", r.Header.Get("Authorization"))
 		}
-		*n++
-		f(*n, w, string(body))
+		f(int(n.Add(1)), w, string(body))
 	}))
 	t.Cleanup(s.Close)
 	m, err := New(Config{Provider: provider, Model: "tiny", URL: s.URL, Key: map[string]string{OpenAI: "s3cret"}[provider], Timeout: 5 * time.Second})
@@ -78,8 +78,8 @@ func TestWithoutSchema(t *testing.T) {
 			t.Fatalf("%q, %v", text, err)
 		}
 	}
-	if *n != 3 {
-		t.Errorf("%d requests, want 3: the second question knows", *n)
+	if n.Load() != 3 {
+		t.Errorf("%d requests, want 3: the second question knows", n.Load())
 	}
 }
 
@@ -97,8 +97,8 @@ func TestReasons(t *testing.T) {
 			t.Fatalf("%q, %v", text, err)
 		}
 	}
-	if *n != 3 {
-		t.Errorf("%d requests, want 3: the second question knows", *n)
+	if n.Load() != 3 {
+		t.Errorf("%d requests, want 3: the second question knows", n.Load())
 	}
 }
 
@@ -134,12 +134,12 @@ func TestAsksAgain(t *testing.T) {
 			}
 			fmt.Fprint(w, openAIReply)
 		})
-		if text, _, err := m.Ask(t.Context(), "", "who?", nil); text != "hello" || err != nil || *n != 3 {
-			t.Errorf("%s: %q, %v after %d requests", name, text, err, *n)
+		if text, _, err := m.Ask(t.Context(), "", "who?", nil); text != "hello" || err != nil || n.Load() != 3 {
+			t.Errorf("%s: %q, %v after %d requests", name, text, err, n.Load())
 		}
 		m, n = model(t, OpenAI, func(_ int, w http.ResponseWriter, _ string) { bad(w) })
-		if _, _, err := m.Ask(t.Context(), "", "who?", nil); err == nil || Refused(err) || *n != tries {
-			t.Errorf("%s for ever: %v after %d requests", name, err, *n)
+		if _, _, err := m.Ask(t.Context(), "", "who?", nil); err == nil || Refused(err) || n.Load() != tries {
+			t.Errorf("%s for ever: %v after %d requests", name, err, n.Load())
 		}
 	}
 }
@@ -155,8 +155,8 @@ func TestRefused(t *testing.T) {
 	} {
 		m, n := model(t, OpenAI, func(_ int, w http.ResponseWriter, _ string) { bad(w) })
 		_, _, err := m.Ask(t.Context(), "", "who?", nil)
-		if err == nil || !Refused(err) || *n != 1 || !strings.Contains(err.Error(), strings.Trim(name, `"`)) || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%v after %d requests, want %s", err, *n, name)
+		if err == nil || !Refused(err) || n.Load() != 1 || !strings.Contains(err.Error(), strings.Trim(name, `"`)) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%v after %d requests, want %s", err, n.Load(), name)
 		}
 	}
 }
