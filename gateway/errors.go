@@ -31,6 +31,15 @@ type Vocabulary struct {
 	Timeout         string // what gives a call more time
 }
 
+// OnePlace is the vocabulary of who has one place for everything that is to be
+// found, and is given no more time.
+func OnePlace(place string) Vocabulary {
+	return Vocabulary{
+		Search: place, List: place, Describe: place, Categories: place, Similar: place, Labels: place, Hybrid: place, Keyword: place, MinScore: place,
+		Start: `"tooldex serve"`, Status: `"tooldex status"`, Timeout: "the operator's execution.timeout_seconds",
+	}
+}
+
 // Advice says what to do next; nil says nothing.
 type Advice func(Vocabulary) string
 

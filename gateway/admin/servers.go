@@ -149,6 +149,15 @@ func (c *call) find() (server, error) {
 	return server{}, problem(http.StatusNotFound, "GET /servers lists those that there are", "there is no virtual server %q%s", words.Excerpt(c.name), words.DidYouMean(c.name, names))
 }
 
+// served is find of one that can be served.
+func (c *call) served() (server, error) {
+	s, err := c.find()
+	if err == nil && s.Problem != "" {
+		err = problem(http.StatusConflict, "mend what is named", "virtual server %s is not served: %s", s.Name, s.Problem)
+	}
+	return s, err
+}
+
 func listServers(c *call) (*reply, error) {
 	all, err := c.servers()
 	if err != nil {

@@ -96,12 +96,9 @@ func number(text string, otherwise int) int {
 }
 
 func toolsOfServer(c *call) (*reply, error) {
-	s, err := c.find()
+	s, err := c.served()
 	if err != nil {
 		return nil, err
-	}
-	if s.Problem != "" {
-		return nil, problem(http.StatusConflict, "mend what is named", "virtual server %s is not served: %s", s.Name, s.Problem)
 	}
 	out := c.shown(s.rules, s.ReadOnly)
 	out.Warnings = c.counted(s).Warnings
@@ -215,10 +212,7 @@ func (c *call) searchOptions(members map[string]json.RawMessage) (through view.V
 		if json.Unmarshal(raw, &c.name) != nil {
 			return through, "", false, problem(http.StatusUnprocessableEntity, "GET /servers lists their names", "search: endpoint: expected the name of a virtual server, got %s", words.Value(raw))
 		}
-		s, err := c.find()
-		if err == nil && s.Problem != "" {
-			err = problem(http.StatusConflict, "mend what is named", "virtual server %s is not served: %s", s.Name, s.Problem)
-		}
+		s, err := c.served()
 		if err != nil {
 			return through, "", false, err
 		}

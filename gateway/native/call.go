@@ -18,19 +18,18 @@ import (
 )
 
 // vocabulary is how native tools call what there is to do.
-var vocabulary = gateway.Vocabulary{
-	Search: "the list of tools", List: "the list of tools", Describe: "its input schema", Categories: "the list of tools",
-	Similar: "the list of tools", Labels: "the list of tools", Start: `"tooldex serve"`, Status: `"tooldex status"`,
-	Hybrid: "the list of tools", Keyword: "the list of tools", MinScore: "the list of tools",
-	Timeout: "the operator's execution.timeout_seconds",
-}
+var vocabulary = func() gateway.Vocabulary {
+	v := gateway.OnePlace("the list of tools")
+	v.Describe = "its input schema"
+	return v
+}()
 
 // Answer runs the tool that c names, whose result is handed on untouched.
 // Whatever goes wrong is an Answer with IsError.
 func (t *Tools) Answer(ctx context.Context, c surface.Call) *surface.Answer {
 	r, ok := t.list(c.View).find(c.Tool)
 	if !ok {
-		return failed(fmt.Sprintf("there is no tool %q any more; list the tools again", words.Excerpt(c.Tool)))
+		return surface.Failed(fmt.Sprintf("there is no tool %q any more; list the tools again", words.Excerpt(c.Tool)))
 	}
 	arguments := c.Arguments
 	switch kind := rawjson.Kind(arguments); kind {
@@ -38,7 +37,7 @@ func (t *Tools) Answer(ctx context.Context, c surface.Call) *surface.Answer {
 		arguments = json.RawMessage("{}")
 	case "object":
 	default:
-		return failed(fmt.Sprintf("%s: arguments: expected an object, got %s", c.Tool, words.Article(kind)))
+		return surface.Failed(fmt.Sprintf("%s: arguments: expected an object, got %s", c.Tool, words.Article(kind)))
 	}
 	name := r.Tool.QualifiedName()
 	if r.Tool.Server == "" { // which another name could contain
@@ -46,16 +45,10 @@ func (t *Tools) Answer(ctx context.Context, c surface.Call) *surface.Answer {
 	}
 	x, err := t.g.Execute(ctx, c.View, gateway.ExecuteRequest{Name: name, Arguments: arguments, Client: c.Client})
 	if err != nil {
-		return failed(t.told(c, err))
+		return surface.Failed(t.told(c, err))
 	}
 	a := surface.Untouched(x.Result, c.Protocol)
 	a.Release = x.Release
-	return a
-}
-
-func failed(text string) *surface.Answer {
-	a := surface.Text(text)
-	a.IsError = true
 	return a
 }
 

@@ -52,6 +52,13 @@ func Text(text string) *Answer {
 	return &Answer{Content: []json.RawMessage{TextBlock(text)}}
 }
 
+// Failed is a failure of a call in plain text.
+func Failed(text string) *Answer {
+	a := Text(text)
+	a.IsError = true
+	return a
+}
+
 // Object is an answer whose object is o.
 func Object(o json.RawMessage) *Answer {
 	return &Answer{JSON: o, Content: []json.RawMessage{TextBlock(o)}}

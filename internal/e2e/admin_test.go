@@ -17,29 +17,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// us7 is the body of S4's US-7, word for word.
-const us7 = `{
-    "name": "finance-ai-tools",
-    "type": "meta",
-    "hide_underlying_tools": true,
-    "scope": {
-      "include_tags": ["finance", "accounting", "production"],
-      "include_servers": ["quickbooks-server", "reporting-server"],
-      "exclude_tags": ["experimental", "deprecated"],
-      "include_visibility": ["public", "team"],
-      "include_teams": ["finance-team"],
-      "name_patterns": ["^finance_.*", "^report_.*"]
-    },
-    "meta_config": {
-      "enable_semantic_search": true,
-      "enable_categories": true,
-      "enable_similar_tools": true,
-      "default_search_limit": 10,
-      "max_search_limit": 50,
-      "include_metrics_in_search": false
-    }
-  }`
-
 // mcpServer is the address of a server whose tools answer with their names.
 func mcpServer(t *testing.T, tools ...string) string {
 	t.Helper()
@@ -131,12 +108,16 @@ func books(t *testing.T) setup {
 // meta-tools alone and its scope alone, in every process of the state folder,
 // also after a kill.
 func TestUS7(t *testing.T) {
+	us7, err := os.ReadFile(filepath.Join("..", "manage", "testdata", "us7.json")) // its body, word for word
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := books(t)
 	first, kill := process(t, s)
 	second, _ := process(t, s) // a process of its own on the same folder
 	find(t, connect(t, &mcp.StreamableClientTransport{Endpoint: "http://" + first.addr + "/mcp"}, ""), "finance files", "files/finance_files")
 
-	made, header := first.ask("POST", "/servers", us7, http.StatusCreated)
+	made, header := first.ask("POST", "/servers", string(us7), http.StatusCreated)
 	if made["mcp_url"] != "http://"+first.addr+"/servers/finance-ai-tools/mcp" || header.Get("Location") != "/servers/finance-ai-tools" {
 		t.Errorf("made %v, at %s", made, header.Get("Location"))
 	}

@@ -2,6 +2,7 @@ package manage
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -45,27 +46,9 @@ var tools = map[string][]string{
 }
 
 // us7 is the body of S4's US-7, word for word.
-const us7 = `{
-    "name": "finance-ai-tools",
-    "type": "meta",
-    "hide_underlying_tools": true,
-    "scope": {
-      "include_tags": ["finance", "accounting", "production"],
-      "include_servers": ["quickbooks-server", "reporting-server"],
-      "exclude_tags": ["experimental", "deprecated"],
-      "include_visibility": ["public", "team"],
-      "include_teams": ["finance-team"],
-      "name_patterns": ["^finance_.*", "^report_.*"]
-    },
-    "meta_config": {
-      "enable_semantic_search": true,
-      "enable_categories": true,
-      "enable_similar_tools": true,
-      "default_search_limit": 10,
-      "max_search_limit": 50,
-      "include_metrics_in_search": false
-    }
-  }`
+//
+//go:embed testdata/us7.json
+var us7 string
 
 // A fixture is the API of an engine that runs no servers, over their tools.
 type fixture struct {

@@ -23,12 +23,7 @@ import (
 )
 
 // vocabulary is how this surface calls what there is to do.
-var vocabulary = gateway.Vocabulary{
-	Search: "open_toolbox", List: "open_toolbox", Describe: "open_toolbox", Categories: "open_toolbox",
-	Similar: "open_toolbox", Labels: "open_toolbox", Start: `"tooldex serve"`, Status: `"tooldex status"`,
-	Hybrid: "open_toolbox", Keyword: "open_toolbox", MinScore: "open_toolbox",
-	Timeout: "the operator's execution.timeout_seconds",
-}
+var vocabulary = gateway.OnePlace("open_toolbox")
 
 // A Surface answers the two meta-tools.
 type Surface struct {
@@ -61,20 +56,13 @@ func (s *Surface) Answer(ctx context.Context, c surface.Call) *surface.Answer {
 		"open_toolbox": s.openToolbox, "use_tool": s.useTool,
 	}[c.Tool]
 	if run == nil {
-		return failed(fmt.Sprintf("Unknown meta-tool '%s': there are open_toolbox and use_tool", words.Excerpt(c.Tool)))
+		return surface.Failed(fmt.Sprintf("Unknown meta-tool '%s': there are open_toolbox and use_tool", words.Excerpt(c.Tool)))
 	}
 	answer, err := run(ctx, c)
 	if err != nil {
-		return failed(s.told(c, err))
+		return surface.Failed(s.told(c, err))
 	}
 	return answer
-}
-
-// failed is an error as callers get it.
-func failed(text string) *surface.Answer {
-	a := surface.Text(text)
-	a.IsError = true
-	return a
 }
 
 // A saying is an error in the words of the contract.
