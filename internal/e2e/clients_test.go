@@ -76,76 +76,129 @@ func TestRealInspector(t *testing.T) {
 	}
 }
 
-// TestRealTypeScript runs the TypeScript SDKs: the first version, and the
-// second, which negotiates the protocol era.
-func TestRealTypeScript(t *testing.T) {
-	modules := need(t, "TOOLDEX_E2E_NPM")
-	s := sampleSetup(t)
+// A realClient is a client of an SDK of another language.
+type realClient struct {
+	name, version string // the version of the protocol that it speaks; "" for any
+	command       []string
+}
+
+// realClients are the SDKs of TypeScript, of which the second negotiates the
+// protocol era, and of Python.
+func realClients(t *testing.T) []realClient {
+	modules, python := need(t, "TOOLDEX_E2E_NPM"), need(t, "TOOLDEX_E2E_PYTHON")
+	return []realClient{
+		{"v1", "2025-11-25", []string{"node", install(t, modules, "client-v1.mjs"), ""}},
+		{"v2 legacy", "2025-11-25", []string{"node", install(t, modules, "client-v2.mjs"), "legacy"}},
+		{"v2 auto", "2026-07-28", []string{"node", install(t, modules, "client-v2.mjs"), "auto"}},
+		{"python", "", []string{python, absolute(t, "testdata", "client.py")}},
+	}
+}
+
+// realAnswers is what a client saw: the names of tools, and the first text of
+// the answer to each call.
+type realAnswers struct {
+	Version        string
+	Tools, Answers []string
+}
+
+// runs has the client list tools and make calls, each a name and arguments.
+func (c realClient) runs(t *testing.T, target []string, calls ...[2]any) (got realAnswers) {
+	t.Helper()
+	t.Setenv("CALLS", toJSON(t, calls))
+	out := output(t, c.command[0], slices.Concat(c.command[1:], target)...)
+	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Answers) != len(calls) {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if c.version != "" && got.Version != c.version {
+		t.Errorf("it speaks %s, want %s", got.Version, c.version)
+	}
+	slices.Sort(got.Tools)
+	return got
+}
+
+// over are the ways to a virtual server: a process of its own, and HTTP.
+func over(t *testing.T, s setup, endpoint, name string) map[string][]string {
+	return map[string][]string{
+		"stdio": {tooldex(t), "serve", "--stdio", "--server", name, "--config", s.config}, "http": {strings.Replace(endpoint, "/mcp", "/servers/"+name+"/mcp", 1)},
+	}
+}
+
+// TestRealSurfaces finds and runs a tool through every surface.
+func TestRealSurfaces(t *testing.T) {
+	clients := realClients(t)
+	text := object{"text": "one two three"}
+	count := object{"tool_name": "sample/count_text", "arguments": text}
+	surfaces := map[string]struct {
+		defined object
+		tools   []string // all, in order; nil for many
+		calls   [][2]any
+	}{
+		"meta": {object{}, metaTools, [][2]any{{"search_tools", object{"query": "count the words of a text"}}, {"execute_tool", count}}},
+		"split": {
+			object{"meta_config": object{"split_execute": true}},
+			[]string{"describe_tool", "get_similar_tools", "get_tool_categories", "list_tools", "run_destructive_tool", "run_read_tool", "run_write_tool", "search_tools"},
+			[][2]any{{"describe_tool", object{"tool_name": "sample/count_text"}}, {"run_destructive_tool", count}},
+		},
+		"discover": {object{"surface": "discover"}, []string{"discover_tools", "execute_tool", "get_tool_schema"}, [][2]any{
+			{"discover_tools", object{"domain": "sample"}}, {"get_tool_schema", object{"tool_name": "count_text"}},
+			{"execute_tool", object{"tool_name": "count_text", "arguments": text}},
+		}},
+		"toolbox": {object{"surface": "toolbox"}, []string{"open_toolbox", "use_tool"}, [][2]any{
+			{"open_toolbox", object{"name": "sample"}}, {"use_tool", object{"tool": object{"toolbox": "sample", "server": "sample", "name": "count_text"}, "arguments": text}},
+		}},
+		"direct": {object{"surface": "direct"}, nil, [][2]any{{"sample__count_text", text}}},
+	}
+	defined := object{}
+	for name, x := range surfaces {
+		defined[name] = x.defined
+	}
+	s := configureWith(t, object{"sample": object{"command": tooldex(t), "args": []string{"sample-server", "--root", t.TempDir()}}}, object{"virtual_servers": defined})
 	output(t, tooldex(t), "reindex", "--config", s.config)
 	endpoint := serveHTTP(t, s)
-	for _, tt := range []struct{ script, mode, version string }{
-		{"client-v1.mjs", "", "2025-11-25"},
-		{"client-v2.mjs", "legacy", "2025-11-25"},
-		{"client-v2.mjs", "auto", "2026-07-28"},
-	} {
-		script := install(t, modules, tt.script)
-		for name, target := range map[string][]string{
-			"stdio": {tooldex(t), "serve", "--stdio", "--config", s.config},
-			"http":  {endpoint},
-		} {
-			t.Run(tt.script+"/"+tt.mode+"/"+name, func(t *testing.T) {
-				out := output(t, "node", append([]string{script, tt.mode}, target...)...)
-				var got struct {
-					Version string
-					Tools   []string
-					Found   string
-					Result  string
-				}
-				if err := json.Unmarshal([]byte(out), &got); err != nil {
-					t.Fatalf("%v in %s", err, out)
-				}
-				slices.Sort(got.Tools)
-				if got.Version != tt.version || !slices.Equal(got.Tools, metaTools) || !strings.HasPrefix(got.Found, "sample/") || !strings.Contains(got.Result, `"result"`) {
-					t.Errorf("got %+v", got)
-				}
-			})
+	for name, x := range surfaces {
+		for _, client := range clients {
+			for way, target := range over(t, s, endpoint, name) {
+				t.Run(name+"/"+client.name+"/"+way, func(t *testing.T) {
+					got := client.runs(t, target, x.calls...)
+					if x.tools != nil && !slices.Equal(got.Tools, x.tools) || x.tools == nil && !slices.Contains(got.Tools, "sample__count_text") {
+						t.Errorf("it lists %v, want %v", got.Tools, x.tools)
+					}
+					last := len(got.Answers) - 1
+					for _, answer := range got.Answers[:last] {
+						if !strings.Contains(answer, "count_text") {
+							t.Errorf("it finds %s", answer)
+						}
+					}
+					if !strings.Contains(got.Answers[last], `"words":3`) {
+						t.Errorf("the tool answers %s", got.Answers[last])
+					}
+				})
+			}
 		}
 	}
 }
 
-// TestRealNative lists and calls tools themselves, some of which are not as
-// the protocol has them, through the SDKs of TypeScript and Python.
+// TestRealNative lists and calls tools themselves beside the meta-tools, some of
+// which are not as the protocol has them.
 func TestRealNative(t *testing.T) {
-	modules, python := need(t, "TOOLDEX_E2E_NPM"), need(t, "TOOLDEX_E2E_PYTHON")
+	clients := realClients(t)
 	s := configureWith(t, object{
 		"sample": object{"command": tooldex(t), "args": []string{"sample-server", "--root", t.TempDir()}},
-		"odd":    object{"command": python, "args": []string{absolute(t, "testdata", "odd.py")}},
+		"odd":    object{"command": need(t, "TOOLDEX_E2E_PYTHON"), "args": []string{absolute(t, "testdata", "odd.py")}},
 	}, object{"virtual_servers": object{"open": object{"hide_underlying_tools": false}}})
 	output(t, tooldex(t), "reindex", "--config", s.config)
-	endpoint := strings.Replace(serveHTTP(t, s), "/mcp", "/servers/open/mcp", 1)
-	for name, client := range map[string][]string{
-		"v1": {"node", install(t, modules, "client-v1.mjs"), ""}, "v2 legacy": {"node", install(t, modules, "client-v2.mjs"), "legacy"},
-		"v2 auto": {"node", install(t, modules, "client-v2.mjs"), "auto"}, "python": {python, absolute(t, "testdata", "client.py")},
-	} {
-		for over, target := range map[string][]string{
-			"stdio": {tooldex(t), "serve", "--stdio", "--server", "open", "--config", s.config}, "http": {endpoint},
-		} {
-			t.Run(name+"/"+over, func(t *testing.T) {
-				var got struct {
-					Tools  []string
-					Direct string
-				}
-				out := output(t, client[0], slices.Concat(client[1:], target)...)
-				if err := json.Unmarshal([]byte(out), &got); err != nil {
-					t.Fatalf("%v in %s", err, out)
-				}
+	endpoint := serveHTTP(t, s)
+	for _, client := range clients {
+		for way, target := range over(t, s, endpoint, "open") {
+			t.Run(client.name+"/"+way, func(t *testing.T) {
+				got := client.runs(t, target, [2]any{"sample__count_text", object{"text": "one two three"}})
 				for _, name := range []string{"search_tools", "sample__count_text", "odd__null_schema", "odd__no_schema", "odd__odd_members", "odd__odd_hints", "odd__lists"} {
 					if !slices.Contains(got.Tools, name) {
 						t.Errorf("%s is not among %v", name, got.Tools)
 					}
 				}
-				if !strings.Contains(got.Direct, `"words":3`) {
-					t.Errorf("the call gave %s", got.Direct)
+				if !strings.Contains(got.Answers[0], `"words":3`) {
+					t.Errorf("the call gave %s", got.Answers[0])
 				}
 			})
 		}

@@ -1,5 +1,6 @@
-// client-v1.mjs MODE ENDPOINT|COMMAND ARGS...: lists, searches and calls through
-// the first TypeScript SDK, and prints what it saw as JSON. MODE is ignored.
+// client-v1.mjs MODE ENDPOINT|COMMAND ARGS...: lists tools and makes the CALLS,
+// a JSON list of [NAME, ARGUMENTS], through the first TypeScript SDK, and prints
+// what it saw as JSON. MODE is ignored.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -14,11 +15,9 @@ let version = "";
 transport.setProtocolVersion = ((set) => (v) => { version = v; set?.call(transport, v); })(transport.setProtocolVersion);
 await client.connect(transport);
 const { tools } = await client.listTools();
-const search = await client.callTool({ name: "search_tools", arguments: { query: "count the words of a text" } });
-const found = JSON.parse(search.content[0].text).tools[0].qualified_name;
-const result = await client.callTool({ name: "execute_tool", arguments: { tool_name: "sample/count_text", arguments: { text: "one two three" } } });
-const direct = tools.some((t) => t.name === "sample__count_text")
-  ? (await client.callTool({ name: "sample__count_text", arguments: { text: "one two three" } })).content[0].text
-  : "";
-console.log(JSON.stringify({ version, tools: tools.map((t) => t.name), found, result: result.content[0].text, direct }));
+const answers = [];
+for (const [name, args] of JSON.parse(process.env.CALLS)) {
+  answers.push((await client.callTool({ name, arguments: args })).content[0].text);
+}
+console.log(JSON.stringify({ version, tools: tools.map((t) => t.name), answers }));
 await client.close();

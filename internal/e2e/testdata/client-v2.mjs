@@ -1,6 +1,6 @@
-// client-v2.mjs MODE ENDPOINT|COMMAND ARGS...: lists, searches and calls through
-// the second TypeScript SDK in the version negotiation MODE (legacy or auto), and
-// prints what it saw as JSON.
+// client-v2.mjs MODE ENDPOINT|COMMAND ARGS...: lists tools and makes the CALLS,
+// a JSON list of [NAME, ARGUMENTS], through the second TypeScript SDK in the version
+// negotiation MODE (legacy or auto), and prints what it saw as JSON.
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
@@ -13,11 +13,9 @@ const client = new Client({ name: "v2", version: "1" }, { versionNegotiation: { 
 await client.connect(transport);
 const version = client.getNegotiatedProtocolVersion();
 const { tools } = await client.listTools();
-const search = await client.callTool({ name: "search_tools", arguments: { query: "count the words of a text" } });
-const found = JSON.parse(search.content[0].text).tools[0].qualified_name;
-const result = await client.callTool({ name: "execute_tool", arguments: { tool_name: "sample/count_text", arguments: { text: "one two three" } } });
-const direct = tools.some((t) => t.name === "sample__count_text")
-  ? (await client.callTool({ name: "sample__count_text", arguments: { text: "one two three" } })).content[0].text
-  : "";
-console.log(JSON.stringify({ version, tools: tools.map((t) => t.name), found, result: result.content[0].text, direct }));
+const answers = [];
+for (const [name, args] of JSON.parse(process.env.CALLS)) {
+  answers.push((await client.callTool({ name, arguments: args })).content[0].text);
+}
+console.log(JSON.stringify({ version, tools: tools.map((t) => t.name), answers }));
 await client.close();

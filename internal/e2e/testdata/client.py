@@ -1,7 +1,8 @@
-"""client.py ENDPOINT|COMMAND ARGS...: lists and calls a tool itself through
-Python's SDK, and prints what it saw as JSON."""
+"""client.py ENDPOINT|COMMAND ARGS...: lists tools and makes the CALLS, a JSON list
+of [NAME, ARGUMENTS], through Python's SDK, and prints what it saw as JSON."""
 import asyncio
 import json
+import os
 import sys
 
 from mcp import ClientSession, StdioServerParameters
@@ -17,8 +18,8 @@ async def main(target, *args):
     async with transport as (read, write, *_), ClientSession(read, write) as session:
         version = (await session.initialize()).protocolVersion
         tools = [t.name for t in (await session.list_tools()).tools]
-        direct = await session.call_tool("sample__count_text", {"text": "one two three"})
-        print(json.dumps({"version": version, "tools": tools, "direct": direct.content[0].text}))
+        answers = [(await session.call_tool(name, arguments)).content[0].text for name, arguments in json.loads(os.environ["CALLS"])]
+        print(json.dumps({"version": version, "tools": tools, "answers": answers}))
 
 
 asyncio.run(main(*sys.argv[1:]))
