@@ -97,7 +97,7 @@ func embeddingsURL(base *url.URL, o Options) string {
 }
 
 func hints(o Options) map[int]string {
-	key := "set embedding.key_env to the variable that holds the key; for OpenAI's own address OPENAI_API_KEY is read"
+	key := "set embedding.key_env to the variable that holds the key"
 	if o.Key != "" {
 		key = "check the key" + from(o.KeySource)
 	}
@@ -149,7 +149,7 @@ func (d *driver) Digest(context.Context) (string, error) { return "", nil }
 
 func (d *driver) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if d.locked { // it would be refused, and what is asked need not leave this machine for that
-		return nil, &endpoint.StatusError{Code: http.StatusUnauthorized, Message: "there is no key, so nothing is sent"}
+		return nil, errors.New("there is no key, so nothing is sent; set OPENAI_API_KEY, or embedding.key_env to the variable that holds it")
 	}
 	body, err := json.Marshal(request{Model: d.model, Input: texts, Dimensions: d.dimensions, Encoding: d.encoding})
 	if err != nil {

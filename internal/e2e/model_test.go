@@ -146,6 +146,10 @@ func (m *model) serve(t *testing.T, server string) object {
 			says["tags"] = m.some(2, modelWords.tags)
 			x.tags = append(slices.Clone(x.tags), says["tags"].([]string)...)
 		}
+		claimed := mcp.Meta{"tags": x.claimed}
+		if tags, _ := says["tags"].([]string); len(tags) > 0 {
+			x.claimed = nil // the operator's stand in place of them
+		}
 		if m.seldom() {
 			x.category = m.one(modelWords.categories)
 			says["category"] = x.category
@@ -158,15 +162,14 @@ func (m *model) serve(t *testing.T, server string) object {
 			x.hidden = true
 			says["hidden"] = true
 		}
-		meta := mcp.Meta{"tags": x.claimed}
 		if m.seldom() {
 			x.claimedCategory = m.one(modelWords.categories)
-			meta["category"] = x.claimedCategory
+			claimed["category"] = x.claimedCategory
 		}
 		overrides[x.name] = says
 		m.tools = append(m.tools, x)
 		s.AddTool(&mcp.Tool{
-			Name: x.name, Description: strings.ReplaceAll(x.name[:len(x.name)-4], "_", " ") + " of the firm", InputSchema: json.RawMessage(`{"type":"object"}`), Meta: meta,
+			Name: x.name, Description: strings.ReplaceAll(x.name[:len(x.name)-4], "_", " ") + " of the firm", InputSchema: json.RawMessage(`{"type":"object"}`), Meta: claimed,
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: x.readOnly},
 		}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ran " + x.name}}}, nil
