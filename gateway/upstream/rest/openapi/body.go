@@ -212,6 +212,11 @@ func joined(parts []map[string]any) (map[string]any, bool) {
 			out["additionalProperties"] = extra
 		}
 	}
+	for _, name := range texts(required) { // one that must be there need not be described
+		if properties[name] == nil {
+			properties[name] = map[string]any{}
+		}
+	}
 	out["properties"], out["required"] = properties, required
 	return out, len(properties) > 0
 }

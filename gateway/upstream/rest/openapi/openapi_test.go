@@ -88,6 +88,7 @@ func TestBodies(t *testing.T) {
 		properties string // of the argument "body"; "" is not looked at
 	}{
 		"merged":             {`{"required":true,"content":{"application/json":{"schema":{"type":"object","required":["b"],"properties":{"a":{"type":"string"},"b":{"type":"integer"}}}}}}`, JSON, `["id","b","a"]`, ""},
+		"not described":      {`{"required":true,"content":{"application/json":{"schema":{"type":"object","required":["b","c"],"properties":{"b":{"type":"integer"}}}}}}`, JSON, `["id","b","c"]`, ""},
 		"read only left out": {`{"required":true,"content":{"application/json":{"schema":{"type":"object","required":["b","c"],"properties":{"b":{},"c":{"readOnly":true}}}}}}`, JSON, `["id","b"]`, ""},
 		"allOf merged":       {`{"required":true,"content":{"application/json":{"schema":{"allOf":[{"type":"object","properties":{"a":{}}},{"required":["b"],"properties":{"b":{}}}]}}}}`, JSON, `["id","b","a"]`, ""},
 		"allOf in conflict":  {`{"content":{"application/json":{"schema":{"allOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"a":{"type":"integer"}}}]}}}}`, JSON, `["id","body"]`, ""},
