@@ -59,7 +59,7 @@ func (c *CLI) CompleteFlags(cmd *cobra.Command) {
 	open := map[string]completion{
 		"server": c.CompleteServers, "category": c.CompleteLabels, "tag": c.CompleteLabels, "expect": c.CompleteTools,
 		"model": nothing, "since": nothing, "principal": nothing, "team": nothing, "endpoint": c.CompleteEndpoints, "state": folder, "root": folder, "listen": nothing, "http": nothing, "title": nothing, "env": nothing, "header": nothing, "cwd": folder, "split": nothing, "args": nothing,
-		"path": nothing, "operation": nothing, "host": nothing, "base-url": nothing, "name": nothing,
+		"path": nothing, "rest": nothing, "operation": nothing, "host": nothing, "base-url": nothing, "name": nothing,
 		"include-servers": c.CompleteServers, "exclude-servers": c.CompleteServers, "include-tags": c.CompleteLabels, "exclude-tags": c.CompleteLabels,
 		"include-categories": c.CompleteLabels, "include-visibility": nothing, "include-teams": nothing, "name-patterns": nothing, "exclude-name-patterns": nothing, "template": nothing,
 	}

@@ -23,12 +23,13 @@ import (
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/sample"
+	"github.com/tooldex/tooldex/internal/sample/tickets"
 )
 
 const demoHelp = `See the main job run, with nothing but this program: it starts four small MCP
-servers, indexes their tools, finds some by what they do, explains a score,
-runs one tool, and then serves MCP clients until you press Ctrl-C. Everything
-lives in a temporary folder that is removed at the end.`
+servers and a REST API, indexes their tools, finds some by what they do,
+explains a score, runs two of them, and then serves MCP clients until you press
+Ctrl-C. Everything lives in a temporary folder that is removed at the end.`
 
 const demoExample = `  tooldex demo
   tooldex demo --once
@@ -58,8 +59,8 @@ func (c commands) demo() *cobra.Command {
 }
 
 // demoConfig is a configuration with one sample server a group, each a child
-// process of this program.
-func demoConfig(dir string) (*config.Config, error) {
+// process of this program, and the REST API at that address.
+func demoConfig(dir, api string) (*config.Config, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -74,7 +75,9 @@ func demoConfig(dir string) (*config.Config, error) {
 	}
 	state := filepath.Join(dir, "state")
 	path := filepath.Join(dir, "tooldex.json")
-	text, err := json.Marshal(map[string]any{"mcpServers": servers, "state": literal(state)})
+	text, err := json.Marshal(map[string]any{
+		"mcpServers": servers, "rest": map[string]any{"tickets": map[string]any{"openapi": "http://" + api + tickets.Document}}, "state": literal(state),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +99,19 @@ func literal(path string) string {
 }
 
 // runDemo walks and then serves on addr; "" serves nothing.
-func (c commands) runDemo(cmd *cobra.Command, dir, addr string) error {
-	cfg, err := demoConfig(dir)
+func (c commands) runDemo(cmd *cobra.Command, dir, addr string) (err error) {
+	ln, err := listen("127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context())) // the API outlives the calls
+	go func() { served <- serveTickets(ctx, ln) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-served)
+	}()
+	cfg, err := demoConfig(dir, ln.Addr().String())
 	if err != nil {
 		return err
 	}
@@ -150,7 +164,7 @@ func (c commands) walkJSON(ctx context.Context, e *app.Engine) error {
 		}
 		searches = append(searches, search{query, meta.Found(res, r)})
 	}
-	called, err := demoExecute(ctx, e, demoArguments)
+	called, err := demoExecute(ctx, e, demoTool, demoArguments)
 	if err != nil {
 		return err
 	}
@@ -167,7 +181,7 @@ func (c commands) step(n int, format string, args ...any) {
 }
 
 func (c commands) demoIndex(ctx context.Context, e *app.Engine) error {
-	c.Say("tooldex stands between a model and many MCP servers. This demo starts some.")
+	c.Say("tooldex stands between a model and many MCP servers and REST APIs. This demo starts some.")
 	began := time.Now()
 	rows := e.List(ctx, e.Config.Names(), time.Minute, nil)
 	for _, r := range rows {
@@ -178,10 +192,14 @@ func (c commands) demoIndex(ctx context.Context, e *app.Engine) error {
 	if err := e.Index.Wait(ctx); err != nil {
 		return fmt.Errorf("index tools: %w", err)
 	}
-	c.step(1, "Started %d MCP servers as child processes and listed their tools (%d ms)", len(rows), time.Since(began).Milliseconds())
+	c.step(1, "Started %d MCP servers and a REST API and listed their tools (%d ms)", len(rows)-1, time.Since(began).Milliseconds())
 	g := &term.Grid{Head: []string{"server", "tools", "reached over"}, Numbers: []int{1}, Indent: "   "}
 	for _, st := range e.Servers.Status() {
-		g.Add(st.Name, fmt.Sprint(st.Tools), fmt.Sprintf("%s, MCP %s", st.Transport, st.Protocol))
+		protocol := "MCP " + st.Protocol
+		if st.Transport == "rest" {
+			protocol = st.Protocol
+		}
+		g.Add(st.Name, fmt.Sprint(st.Tools), st.Transport+", "+protocol)
 	}
 	c.Show(g)
 	c.Say("\n   %s indexed. A client sees six meta-tools instead of all of them.", term.Plural(e.Index.Status().Tools, "tool"))
@@ -190,10 +208,12 @@ func (c commands) demoIndex(ctx context.Context, e *app.Engine) error {
 
 // demoQueries ask for a capability in other words than the tools' own; the
 // first is explained and its tool run.
-var demoQueries = []string{"how far apart are two places", "what time is it in Tokyo", "search my notes for a phrase"}
+var demoQueries = []string{"how far apart are two places", "what time is it in Tokyo", "search my notes for a phrase", "show what customers still wait for"}
 
-// demoTool is run with demoArguments: Berlin to Paris.
+// demoTool is run with demoArguments: Berlin to Paris. demoAPI is run as it is.
 const (
+	demoAPI       = "tickets/list_tickets"
+	demoAPIOpen   = `{"status":"open"}`
 	demoTool      = "numbers/distance_between_points"
 	demoArguments = `{"from":{"latitude":52.52,"longitude":13.405},"to":{"latitude":48.857,"longitude":2.352}}`
 )
@@ -216,6 +236,7 @@ func (c commands) demoSearch(ctx context.Context, e *app.Engine) error {
 
 // short cuts a text so that the line fits beside what stands left of it.
 func (c commands) short(s string, left int) string {
+	s = strings.Join(strings.Fields(s), " ")
 	if columns := term.Width(c.Out); columns > 0 {
 		return term.Cut(s, max(columns-left, 10))
 	}
@@ -252,23 +273,27 @@ func (c commands) demoDescribe(ctx context.Context, e *app.Engine) error {
 
 func (c commands) demoCall(ctx context.Context, e *app.Engine) error {
 	c.step(5, "Ran it: the client calls execute_tool")
-	for i, arguments := range []string{demoArguments, strings.Replace(demoArguments, "to", "too", 1)} {
-		if i > 0 {
-			c.Say("\n   A mistake is answered with what to do about it:")
+	for _, call := range [][3]string{
+		{"", demoTool, demoArguments},
+		{"An operation of a REST API is a tool like any other:", demoAPI, demoAPIOpen},
+		{"A mistake is answered with what to do about it:", demoTool, strings.Replace(demoArguments, "to", "too", 1)},
+	} {
+		if call[0] != "" {
+			c.Say("\n   %s", call[0])
 		}
-		answer, err := demoExecute(ctx, e, arguments)
+		answer, err := demoExecute(ctx, e, call[1], call[2])
 		if err != nil {
 			return err
 		}
-		c.Hang("   call   ", demoTool+" "+arguments)
+		c.Hang("   call   ", call[1]+" "+call[2])
 		c.Hang("   answer ", string(answer))
 	}
 	return nil
 }
 
-// demoExecute is what a client gets that runs the demo's tool.
-func demoExecute(ctx context.Context, e *app.Engine, args string) (json.RawMessage, error) {
-	arguments, err := json.Marshal(map[string]any{"tool_name": demoTool, "arguments": json.RawMessage(args)})
+// demoExecute is what a client gets that runs a tool.
+func demoExecute(ctx context.Context, e *app.Engine, tool, args string) (json.RawMessage, error) {
+	arguments, err := json.Marshal(map[string]any{"tool_name": tool, "arguments": json.RawMessage(args)})
 	if err != nil {
 		return nil, err
 	}
