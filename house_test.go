@@ -70,6 +70,7 @@ var arrows = map[string][]string{
 	"internal/sample":     {},
 	"internal/enrich":     {"index/analysis", "index/phrase"},
 	"internal/makepack":   {"index/pack", "index/phrase"},
+	"internal/e2e/prism":  {"index", "gateway"},
 	"internal/e2e":        {"index", "embed", "gateway", "internal"},
 	"cmd/tooldex":         {"cmd/tooldex/internal"},
 
