@@ -13,7 +13,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/gateway/limit"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 )
@@ -96,16 +95,15 @@ func (e executionFile) build() Execution {
 }
 
 func (s serverFile) build(name string) Server {
-	return Server{
+	return s.server(Server{
 		Spec: mcp.Spec{
 			Name: name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, InheritEnv: s.InheritEnv, Cwd: s.Cwd,
 			URL: s.URL, Headers: s.Headers, StartTimeout: time.Duration(s.StartTimeout),
 			Timeout: time.Duration(s.Timeout), Refresh: time.Duration(s.Refresh),
 			Concurrency: s.Concurrency, Queue: s.Queue, Eager: s.Start == "eager", Idle: time.Duration(s.Idle),
 		},
-		Description: s.Description, Tags: s.Tags, Category: s.Category, Phrases: s.Phrases, Hidden: s.Hidden,
-		Trusted: s.Trusted, Annotated: s.Annotated, Visibility: s.Visibility, Teams: s.Teams, Owners: s.Owners, Tools: s.Tools,
-	}
+		Tools: s.Tools,
+	})
 }
 
 var (
@@ -130,8 +128,6 @@ func (s serverFile) check(name string) error {
 		return errors.New("command and url are both set; keep one of them")
 	case !slices.Contains(types, s.Type):
 		return fmt.Errorf("type %q does not go with a %s; use %s or leave it out", s.Type, kind, strings.Join(types[1:], ", "))
-	case s.Visibility != "" && !slices.Contains(auth.Visibilities, s.Visibility):
-		return fmt.Errorf("visibility: %q is none of %s", s.Visibility, strings.Join(auth.Visibilities, ", "))
 	case !slices.Contains(starts, s.Start):
 		return fmt.Errorf("start: %q is none of %s", s.Start, strings.Join(starts[1:], ", "))
 	case s.URL != "":
@@ -139,12 +135,7 @@ func (s serverFile) check(name string) error {
 			return err
 		}
 	}
-	for _, owner := range s.Owners {
-		if err := checkPrincipal("owners", owner); err != nil {
-			return err
-		}
-	}
-	return checkEffects(s.Tools)
+	return errors.Join(s.offer.check(), checkEffects(s.Tools))
 }
 
 func checkEffects(tools map[string]Tool) error {

@@ -2,12 +2,14 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/gateway/limit"
 	"github.com/tooldex/tooldex/gateway/view"
 )
@@ -90,17 +92,42 @@ type serverFile struct {
 	Start        string    `yaml:"start"`
 	Idle         Duration  `yaml:"idle"`
 
-	Description string          `yaml:"description"`
-	Tags        []string        `yaml:"tags"`
-	Category    string          `yaml:"category"`
-	Phrases     []string        `yaml:"phrases"`
-	Hidden      bool            `yaml:"hidden"`
-	Trusted     bool            `yaml:"trusted"`
-	Annotated   bool            `yaml:"effect_from_annotations"`
-	Visibility  string          `yaml:"visibility"`
-	Teams       []string        `yaml:"teams"`
-	Owners      []string        `yaml:"owners"`
-	Tools       map[string]Tool `yaml:"tools"`
+	offer `yaml:",inline"`
+	Tools map[string]Tool `yaml:"tools"`
+}
+
+// offer is what an entry of mcpServers or rest says beside how it is reached.
+type offer struct {
+	Description string   `yaml:"description"`
+	Tags        []string `yaml:"tags"`
+	Category    string   `yaml:"category"`
+	Phrases     []string `yaml:"phrases"`
+	Hidden      bool     `yaml:"hidden"`
+	Trusted     bool     `yaml:"trusted"`
+	Annotated   bool     `yaml:"effect_from_annotations"`
+	Visibility  string   `yaml:"visibility"`
+	Teams       []string `yaml:"teams"`
+	Owners      []string `yaml:"owners"`
+}
+
+// server adds to a server what is offered of it.
+func (o offer) server(s Server) Server {
+	s.Description, s.Tags, s.Category, s.Phrases, s.Hidden = o.Description, o.Tags, o.Category, o.Phrases, o.Hidden
+	s.Trusted, s.Annotated, s.Visibility, s.Teams, s.Owners = o.Trusted, o.Annotated, o.Visibility, o.Teams, o.Owners
+	return s
+}
+
+// check says who may see a server in a way that nobody understands.
+func (o offer) check() error {
+	if o.Visibility != "" && !slices.Contains(auth.Visibilities, o.Visibility) {
+		return fmt.Errorf("visibility: %q is none of %s", o.Visibility, strings.Join(auth.Visibilities, ", "))
+	}
+	for _, owner := range o.Owners {
+		if err := checkPrincipal("owners", owner); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // executionFile is the execution section as S4 writes it.

@@ -38,16 +38,8 @@ type restFile struct {
 	Concurrency int      `yaml:"concurrency"`
 	Queue       int      `yaml:"queue"`
 
-	Description string              `yaml:"description"`
-	Tags        []string            `yaml:"tags"`
-	Category    string              `yaml:"category"`
-	Phrases     []string            `yaml:"phrases"`
-	Hidden      bool                `yaml:"hidden"`
-	Trusted     bool                `yaml:"trusted"`
-	Annotated   bool                `yaml:"effect_from_annotations"`
-	Visibility  string              `yaml:"visibility"`
-	Teams       []string            `yaml:"teams"`
-	Tools       map[string]restTool `yaml:"tools"`
+	offer `yaml:",inline"`
+	Tools map[string]restTool `yaml:"tools"`
 }
 
 // selectionFile chooses operations.
@@ -121,7 +113,7 @@ func (f *file) buildREST(c *Config) []error {
 // restServer reads one entry of rest.
 func restServer(name string, n *yaml.Node, x *expander) (Server, error) {
 	_, errs := check(n, reflect.TypeFor[restFile](), "")
-	r := restFile{Annotated: true}
+	r := restFile{offer: offer{Annotated: true}}
 	errs = append(errs, x.expandREST(n), unmarshal(n, &r), CheckName(name))
 	if err := errors.Join(errs...); err != nil {
 		return Server{}, err
@@ -130,15 +122,11 @@ func restServer(name string, n *yaml.Node, x *expander) (Server, error) {
 	if err == nil {
 		err = spec.Check()
 	}
-	server := Server{
-		Spec: mcp.Spec{Name: name, Timeout: time.Duration(r.Timeout)}, REST: &spec,
-		Description: r.Description, Tags: r.Tags, Category: r.Category, Phrases: r.Phrases, Hidden: r.Hidden,
-		Trusted: r.Trusted, Annotated: r.Annotated, Visibility: r.Visibility, Teams: r.Teams, Tools: map[string]Tool{},
-	}
+	server := r.server(Server{Spec: mcp.Spec{Name: name, Timeout: time.Duration(r.Timeout)}, REST: &spec, Tools: map[string]Tool{}})
 	for tool, t := range r.Tools {
 		server.Tools[tool] = t.Tool
 	}
-	return server, errors.Join(err, checkEffects(server.Tools))
+	return server, errors.Join(err, r.offer.check(), checkEffects(server.Tools))
 }
 
 func (r restFile) spec(name, folder string) (rest.Spec, error) {

@@ -24,6 +24,7 @@ rest:
   bad: {openapi: x, auht: 1}
   none: {}
   key: {openapi: x, auth: {key_name: k}}
+  seen: {openapi: x, visibility: privat}
   odd: {openapi: x, tools: {t: {effect: mighty}}}
 `)
 	if err != nil {
@@ -44,7 +45,8 @@ rest:
 	}
 	for name, want := range map[string]string{
 		"bad": `unknown key "auht"; did you mean "auth"?`, "none": "it has neither openapi", "key": "auth: a key needs key_name, and key, key_env or key_file",
-		"odd": `tools.t.effect: "mighty" is none of read, write, destructive`, "off": "",
+		"seen": `visibility: "privat" is none of`,
+		"odd":  `tools.t.effect: "mighty" is none of read, write, destructive`, "off": "",
 	} {
 		if got := c.DisabledReason(name); !strings.Contains(got, want) || c.Section(name) != "rest" {
 			t.Errorf("%s: got %q in %s", name, got, c.Section(name))
