@@ -174,7 +174,7 @@ func TestDocumentChanges(t *testing.T) {
 	sp := shop.spec(t, nil)
 	set := open(t, sp, Options{})
 	l, err := set.Refresh(t.Context(), "shop")
-	if err != nil || len(l.Tools) != 8 {
+	if err != nil || len(l.Tools) != 10 {
 		t.Fatalf("%d tools, %v", len(l.Tools), err)
 	}
 	done := make(chan string, 1)

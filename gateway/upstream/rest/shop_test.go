@@ -42,6 +42,15 @@ func newShop(t *testing.T) *shop {
 		}
 		_, _ = io.WriteString(w, "late") // it may be gone
 	})
+	mux.HandleFunc("GET /trickle", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "{") // the rest never comes
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("POST /early", func(w http.ResponseWriter, _ *http.Request) { // the body is not read
+		w.Header().Set("Connection", "close")
+		http.Error(w, "no room", http.StatusInsufficientStorage)
+	})
 	mux.HandleFunc("GET /endless", func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
@@ -96,6 +105,23 @@ func (s *shop) kinds(w http.ResponseWriter, r *http.Request) {
 	case "brotli":
 		w.Header().Set("Content-Encoding", "br")
 		_, _ = io.WriteString(w, "x")
+	case "none":
+		w.WriteHeader(http.StatusNoContent)
+	case "image":
+		w.Header().Set("Content-Type", "image/png")
+		_, _ = w.Write([]byte{0, 1, 2})
+	case "pdf":
+		w.Header().Set("Content-Type", "application/pdf")
+		_, _ = io.WriteString(w, "%PDF")
+	case "lie":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "<html>")
+	case "latin":
+		w.Header().Set("Content-Type", "application/json; charset=iso-8859-1")
+		_, _ = w.Write([]byte("{\"a\":\"caf\xe9\"}"))
+	case "deep":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000))
 	case "huge":
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"a":%q}`, strings.Repeat("x", 3<<20))
@@ -160,6 +186,8 @@ paths:
   /who: {get: {operationId: who}}
   /kinds/{kind}: {get: {operationId: kinds, parameters: [{name: kind, in: path, required: true, schema: {type: string}}]}}
   /slow: {get: {operationId: slow}}
+  /trickle: {get: {operationId: trickle}}
+  /early: {post: {operationId: early, requestBody: {content: {text/plain: {schema: {type: string}}}}}}
   /endless: {get: {operationId: endless}}
   /flaky:
     get: {operationId: flaky, parameters: [{name: how, in: query, schema: {type: string}}]}
@@ -239,16 +267,29 @@ func TestCallsOfTheShop(t *testing.T) {
 		{"echo", `{}`, `"fixed":"yes"`, false},
 		{"upload", `{"photo":"data:image/png;name=p.png;base64,AAEC","note":"hi"}`, "p.png image/png 000102 hi", false},
 		{"kinds", `{"kind":"gzip"}`, `{"packed":true}`, false},
+		{"kinds", `{"kind":"none"}`, "204 No Content", false},
+		{"kinds", `{"kind":"lie"}`, "<html>", false},
+		{"kinds", `{"kind":"latin"}`, `{"a":"café"}`, false},
+		{"kinds", `{"kind":"deep"}`, "[[[[", false},
+		{"early", `{"body":"` + strings.Repeat("x", 1<<20) + `"}`, "507 Insufficient Storage: no room", true},
 		{"kinds", `{"kind":"here"}`, `"query":"moved=1"`, false},
 		{"kinds", `{"kind":"there"}`, "302 Found: it leads to http://other.example/who, which is not followed", true},
 		{"kinds", `{"kind":"loop"}`, "302 Found: it leads to /kinds/loop", true},
-		{"kinds", `{"kind":"none"}`, "404 Not Found: no none", true},
+		{"kinds", `{"kind":"gone"}`, "404 Not Found: no gone", true},
 		{"kinds", `{"kind":".."}`, `argument kind: ".." would be another path`, true},
 		{"kinds", `{"kind":"huge"}`, `{"a":"xxx`, false},
 	} {
 		text, isError, _ := answer(t, set, c.tool, c.arguments)
 		if !strings.Contains(text, c.want) || isError != c.isError {
 			t.Errorf("%s %s: got %.300s, error %v", c.tool, c.arguments, text, isError)
+		}
+	}
+	for kind, want := range map[string]string{
+		"image": `{"content":[{"data":"AAEC","mimeType":"image/png","type":"image"}]}`,
+		"pdf":   `{"content":[{"resource":{"blob":"JVBERg==","mimeType":"application/pdf","uri":"` + shop.URL + `/kinds/pdf"},"type":"resource"}]}`,
+	} {
+		if res, err := set.Call(t.Context(), upstream.Request{Server: "shop", Tool: "kinds", Arguments: json.RawMessage(`{"kind":"` + kind + `"}`)}); err != nil || string(res.Raw) != want {
+			t.Errorf("%s: got %s, %v", kind, res.Raw, err)
 		}
 	}
 	for tool, want := range map[string]error{"kinds bomb": upstream.ErrTooLarge, "endless": upstream.ErrTooLarge, "kinds cut": upstream.ErrGone, "kinds brotli": upstream.ErrGone} {
@@ -296,6 +337,11 @@ func TestCancelAndTimeout(t *testing.T) {
 	_, err := set.Call(context.Background(), upstream.Request{Server: "shop", Tool: "slow"}) // without a deadline of its own
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
+	}
+	// A reply that begins and does not end.
+	res, err := set.Call(context.Background(), upstream.Request{Server: "shop", Tool: "trickle"})
+	if !errors.Is(err, context.DeadlineExceeded) || !res.Sent {
+		t.Errorf("got %v, sent %v", err, res.Sent)
 	}
 	shop = newShop(t)
 	set = open(t, shop.spec(t, func(sp *Spec) { sp.Concurrency, sp.Queue = 1, 1 }), Options{})

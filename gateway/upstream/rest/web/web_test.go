@@ -3,11 +3,15 @@ package web
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
 )
 
 func TestPublic(t *testing.T) {
@@ -38,6 +42,79 @@ func TestAddressesAreCheckedWhenDialled(t *testing.T) {
 	for _, address := range []string{srv.URL, named} {
 		if _, err := Fetch(context.Background(), address, 100, false); !errors.Is(err, ErrPrivate) {
 			t.Errorf("%s: got %v", address, err)
+		}
+	}
+}
+
+// A name whose address turns into a private one between a look at it and the
+// connection.
+func TestRebinding(t *testing.T) {
+	before := net.DefaultResolver
+	defer func() { net.DefaultResolver = before }()
+	for _, private := range []string{"127.0.0.1", "169.254.169.254"} {
+		net.DefaultResolver = newNameServer(t, "93.184.215.14", private).resolver()
+		looked, err := net.DefaultResolver.LookupHost(t.Context(), "api.example")
+		if err != nil || !slices.Equal(looked, []string{"93.184.215.14"}) {
+			t.Fatalf("looked up %v, %v", looked, err)
+		}
+		_, err = Client(false).Get("http://api.example:9/")
+		if !errors.Is(err, ErrPrivate) || !strings.Contains(err.Error(), private+" is ") {
+			t.Errorf("%s: got %v", private, err)
+		}
+	}
+}
+
+// A nameServer answers with one address after the other, then with the last.
+type nameServer struct {
+	net.PacketConn
+	addresses []string
+}
+
+func newNameServer(t *testing.T, addresses ...string) *nameServer {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &nameServer{conn, addresses}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.serve()
+	}()
+	t.Cleanup(func() {
+		conn.Close()
+		<-done
+	})
+	return s
+}
+
+func (s *nameServer) resolver() *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "udp", s.LocalAddr().String())
+	}}
+}
+
+func (s *nameServer) serve() {
+	buf := make([]byte, 1500)
+	for {
+		n, from, err := s.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
+			continue
+		}
+		m.Response, m.Additionals = true, nil
+		if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
+			a := netip.MustParseAddr(s.addresses[0]).As4()
+			s.addresses = s.addresses[min(1, len(s.addresses)-1):]
+			m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class}, Body: &dnsmessage.AResource{A: a}}}
+		}
+		if reply, err := m.Pack(); err == nil {
+			_, _ = s.WriteTo(reply, from) // the question comes again
 		}
 	}
 }
