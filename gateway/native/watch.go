@@ -2,11 +2,10 @@ package native
 
 import (
 	"crypto/sha256"
-	"hash"
-	"io"
 	"sync"
 	"time"
 
+	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/view"
 )
 
@@ -20,8 +19,8 @@ type Watcher struct {
 	changed func()
 	unwatch func()
 
-	comparing sync.Mutex // guards last
-	last      [sha256.Size]byte
+	comparing sync.Mutex        // guards last
+	last      map[string]listed // by name
 
 	mu      sync.Mutex // guards the fields below
 	due     *time.Timer
@@ -32,7 +31,7 @@ type Watcher struct {
 // the view shows by then is not the one that it was before, until Stop.
 func (t *Tools) Watch(v func() view.View, changed func()) *Watcher {
 	w := &Watcher{tools: t, view: v, changed: changed}
-	w.last = t.digest(v())
+	w.last = t.known(v())
 	w.unwatch = t.entries.Watch(w.Look)
 	w.Look() // at what changed meanwhile
 	return w
@@ -64,24 +63,57 @@ func (w *Watcher) compare() {
 	w.mu.Unlock()
 	w.comparing.Lock()
 	defer w.comparing.Unlock()
-	if now := w.tools.digest(w.view()); now != w.last {
-		w.last = now
+	rows := w.tools.list(w.view()).rows
+	now, differs, reads := make(map[string]listed, len(rows)), len(rows) != len(w.last), len(rows) <= mostRead
+	for _, r := range rows {
+		was, there := w.last[r.name]
+		if there && was.read == reads && was.of == r.Sum { // as most are
+			now[r.name] = was
+			continue
+		}
+		is := listed{of: r.Sum}
+		if reads {
+			is = w.tools.read(r)
+		}
+		now[r.name] = is
+		known := was.read && is.read
+		differs = differs || !there || known && was.object != is.object || !known && was.of != is.of
+	}
+	w.last = now
+	if differs {
 		w.changed()
 	}
 }
 
-// digest stands for everything of the list that v shows.
-func (t *Tools) digest(v view.View) (sum [sha256.Size]byte) {
-	h := sha256.New()
-	for _, r := range t.list(v).rows {
-		r.addTo(h)
-	}
-	h.Sum(sum[:0])
-	return sum
+// mostRead is how many tools a list may have whose objects are compared. In a
+// longer one a tool counts as changed when anything of it has.
+const mostRead = 2000
+
+// A listed tool is one of a list that is compared with the next one: a tool may
+// change in what only searches show.
+type listed struct {
+	of     [16]byte // everything of the tool
+	object [sha256.Size]byte
+	read   bool // the object was
 }
 
-func (r row) addTo(h hash.Hash) {
-	_, _ = io.WriteString(h, r.name) // a hash takes everything
-	h.Write([]byte{0})
-	h.Write(r.Sum[:])
+// read is what is listed of a tool.
+func (t *Tools) read(r row) listed {
+	is := listed{of: r.Sum, read: true}
+	raw, description, err := t.entries.Object(r.Entry)
+	if err != nil { // it is left out of the list
+		return is
+	}
+	is.object = sha256.Sum256(object(raw, r.name, description, gateway.StatelessEra))
+	return is
+}
+
+// known are the tools that v shows, unread.
+func (t *Tools) known(v view.View) map[string]listed {
+	rows := t.list(v).rows
+	out := make(map[string]listed, len(rows))
+	for _, r := range rows {
+		out[r.name] = listed{of: r.Sum}
+	}
+	return out
 }

@@ -97,7 +97,7 @@ const (
 
 // DidYouMean is `; did you mean "x"?` for the candidate nearest to name, or
 // nothing when none is near: at most half of name differs, or one contains
-// the other.
+// the other and is no mere letter or two.
 func DidYouMean(name string, candidates []string) string {
 	if name == "" || len(name) > maxCompared {
 		return ""
@@ -108,7 +108,7 @@ func DidYouMean(name string, candidates []string) string {
 			continue
 		}
 		d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c))
-		near := d <= len(name)/2 || strings.Contains(c, name) || strings.Contains(name, c)
+		near := d <= len(name)/2 || min(len(c), len(name)) > 2 && (strings.Contains(c, name) || strings.Contains(name, c))
 		if near && (best == "" || d < least) {
 			best, least = c, d
 		}

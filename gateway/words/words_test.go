@@ -35,6 +35,7 @@ func TestDidYouMean(t *testing.T) {
 		{"exclude", `; did you mean "exclude_tags"?`},
 		{"Servers", `; did you mean "servers"?`},
 		{"zzzzzzzz", ""},
+		{"x", ""},
 		{"", ""},
 	} {
 		if got := DidYouMean(tt.name, []string{"tags", "exclude_tags", "servers", "category"}); got != tt.want {
