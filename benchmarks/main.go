@@ -7,7 +7,7 @@
 //	go run ./benchmarks             1k, 10k and 100k tools; minutes
 //	go run ./benchmarks --quick     1k and 10k, under a minute
 //	go run ./benchmarks --load      only 32 clients at once
-//	go run ./benchmarks --starts    only the first call to one of 24 servers
+//	go run ./benchmarks --starts    only the first call to one of 24 servers, and the start of a client
 //	go run ./benchmarks --scopes    only searches within scopes
 //	go run ./benchmarks --json      a list of rows instead of the table
 //
@@ -84,7 +84,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.BoolVar(&o.quick, "quick", false, "1k and 10k tools, fewer queries and rivals")
 	f.BoolVar(&o.json, "json", false, "print rows as JSON")
 	f.BoolVar(&o.load, "load", false, "only many clients at once")
-	f.BoolVar(&o.starts, "starts", false, "only the first call to one of many servers")
+	f.BoolVar(&o.starts, "starts", false, "only the first call to one of many servers, and the start of a client")
 	f.BoolVar(&o.scopes, "scopes", false, "only searches within scopes, beside those without")
 	f.Var(&o.sizes, "sizes", "numbers of tools, such as 1000,10000")
 	f.Uint64Var(&o.seed, "seed", 1, "what the catalogs are made from")
@@ -141,7 +141,7 @@ func (b *bench) all(ctx context.Context) error {
 		return b.loadAlone(ctx)
 	}
 	if b.o.starts {
-		return starts(ctx, b)
+		return errors.Join(clients(ctx, b, clientRounds), starts(ctx, b))
 	}
 	if b.o.scopes {
 		return scopesAlone(ctx, b)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -66,6 +67,23 @@ func TestRun(t *testing.T) {
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("left %v behind (%v)", left, err)
+	}
+}
+
+// A client is measured alone and beside a serve.
+func TestClients(t *testing.T) {
+	b, err := newBench(options{}, newBar(io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(b.dir)
+	if err := clients(t.Context(), b, 2); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"initialize/alone", "initialize/attached"} {
+		if r := b.rows[i]; r.Name != name || r.P50 <= 0 {
+			t.Errorf("got %+v, want %s", r, name)
+		}
 	}
 }
 
