@@ -28,7 +28,7 @@ func clients(ctx context.Context, b *bench, rounds int) error {
 		return err
 	}
 	b.step("a client over stdio, alone")
-	if err := b.client(ctx, "initialize/alone", program, config, rounds); err != nil {
+	if err := measureClient(ctx, b, "initialize/alone", program, config, rounds); err != nil {
 		return err
 	}
 	serve := exec.CommandContext(ctx, program, "serve", "--listen", "127.0.0.1:0", "--config", config)
@@ -45,7 +45,7 @@ func clients(ctx context.Context, b *bench, rounds int) error {
 	}
 	go io.Copy(io.Discard, said) // it must not block
 	b.step("a client over stdio, beside a serve")
-	return b.client(ctx, "initialize/attached", program, config, rounds)
+	return measureClient(ctx, b, "initialize/attached", program, config, rounds)
 }
 
 // installed builds the program and lists the servers of a configuration.
@@ -78,8 +78,8 @@ func installed(ctx context.Context, b *bench) (program, config string, err error
 	return program, config, nil
 }
 
-// client measures clients that come one after the other.
-func (b *bench) client(ctx context.Context, name, program, config string, rounds int) error {
+// measureClient measures clients that come one after the other.
+func measureClient(ctx context.Context, b *bench, name, program, config string, rounds int) error {
 	var took timings
 	var resident int64
 	for range rounds {
