@@ -112,10 +112,11 @@ var ErrNoImport = errors.New("no import to take back")
 
 // An Undone says what taking an import back did.
 type Undone struct {
-	Restored bool     `json:"restored"`         // the file is byte for byte what it was
-	Removed  []string `json:"removed"`          // servers
-	Kept     []string `json:"kept,omitempty"`   // those that were changed since
-	Copy     string   `json:"backup,omitempty"` // of the file as it was before this
+	Restored bool     `json:"restored"`           // the file is byte for byte what it was
+	Removed  []string `json:"removed"`            // servers
+	Reverted []string `json:"reverted,omitempty"` // those whose keys were updated, and are as before
+	Kept     []string `json:"kept,omitempty"`     // those that were changed since
+	Copy     string   `json:"backup,omitempty"`   // of the file as it was before this
 }
 
 // Undo takes the last import into the configuration that f is back. Where the
@@ -169,15 +170,15 @@ func (r imported) undo(f *settings.File, u *Undone) ([]byte, error) {
 	if digest(f.Text) != r.Text {
 		return text, nil
 	}
-	if r.Copy == "" {
-		u.Restored = true
-		return nil, nil
+	var before []byte
+	if r.Copy != "" {
+		if before, err = os.ReadFile(r.Copy); err != nil {
+			return text, nil // the copy is gone
+		}
 	}
-	if before, err := os.ReadFile(r.Copy); err == nil {
-		u.Restored = true
-		return before, nil
-	}
-	return text, nil // the copy is gone
+	u.Restored = true
+	u.Reverted, u.Kept = u.Kept, nil // as nothing has changed since
+	return before, nil
 }
 
 func digest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }

@@ -146,7 +146,12 @@ func (c commands) undoImport(cmd *cobra.Command) error {
 		return cli.Hint(fmt.Errorf("configuration %s: %w", t.path, err), "\"tooldex remove\" takes single servers out")
 	}
 	return c.Result(u, func() {
-		c.Hang("", fmt.Sprintf("Taken out of %s: %s.", t.path, cmp.Or(strings.Join(u.Removed, ", "), "nothing")))
+		if len(u.Removed) > 0 || len(u.Reverted) == 0 {
+			c.Hang("", fmt.Sprintf("Taken out of %s: %s.", t.path, cmp.Or(strings.Join(u.Removed, ", "), "nothing")))
+		}
+		if len(u.Reverted) > 0 {
+			c.Hang("", fmt.Sprintf("Has the variables and headers again that it had: %s.", strings.Join(u.Reverted, ", ")))
+		}
 		if u.Restored {
 			c.Say("It is what it was before the import.")
 		}
