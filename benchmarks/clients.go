@@ -23,15 +23,17 @@ const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 // stdio, until initialize is answered: beside a process that serves already,
 // and alone. The servers were listed before.
 func clients(ctx context.Context, b *bench, rounds int) error {
-	program, config, err := installed(ctx, b)
+	p, err := install(ctx, b)
 	if err != nil {
 		return err
 	}
 	b.step("a client over stdio, alone")
-	if err := measureClient(ctx, b, "initialize/alone", program, config, rounds); err != nil {
+	alone, err := p.clients(ctx, "initialize/alone", rounds)
+	if err != nil {
 		return err
 	}
-	serve := exec.CommandContext(ctx, program, "serve", "--listen", "127.0.0.1:0", "--config", config)
+	b.add(alone)
+	serve := p.command(ctx, "serve", "--listen", "127.0.0.1:0")
 	said, err := serve.StderrPipe()
 	if err != nil {
 		return err
@@ -45,59 +47,69 @@ func clients(ctx context.Context, b *bench, rounds int) error {
 	}
 	go io.Copy(io.Discard, said) // it must not block
 	b.step("a client over stdio, beside a serve")
-	return measureClient(ctx, b, "initialize/attached", program, config, rounds)
-}
-
-// installed builds the program and lists the servers of a configuration.
-func installed(ctx context.Context, b *bench) (program, config string, err error) {
-	b.step("build tooldex and list %d servers", startServers)
-	dir, err := b.folder("clients")
+	attached, err := p.clients(ctx, "initialize/attached", rounds)
 	if err != nil {
-		return "", "", err
+		return err
 	}
-	program, config = filepath.Join(dir, "tooldex.exe"), filepath.Join(dir, "tooldex.json")
-	servers := map[string]any{}
-	for i := range startServers {
-		servers[fmt.Sprintf("s%02d", i)] = map[string]any{"command": program, "args": []string{"sample-server"}}
-	}
-	text, err := json.Marshal(map[string]any{"state": filepath.Join(dir, "state"), "mcpServers": servers})
-	if err != nil {
-		return "", "", err
-	}
-	if err := os.WriteFile(config, text, 0o600); err != nil {
-		return "", "", err
-	}
-	for _, args := range [][]string{
-		{"go", "build", "-o", program, "github.com/tooldex/tooldex/cmd/tooldex"},
-		{program, "reindex", "--config", config},
-	} {
-		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-			return "", "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
-		}
-	}
-	return program, config, nil
-}
-
-// measureClient measures clients that come one after the other.
-func measureClient(ctx context.Context, b *bench, name, program, config string, rounds int) error {
-	var took timings
-	var resident int64
-	for range rounds {
-		d, bytes, err := initialized(ctx, program, config)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		took, resident = append(took, d), max(resident, bytes)
-	}
-	r := row{Name: name, System: "tooldex", Bytes: resident, Note: "start of the process to the answer; bytes resident"}
-	took.fill(&r)
-	b.add(r)
+	b.add(attached)
 	return nil
 }
 
+// A program is the real one, with a configuration.
+type program struct{ path, config string }
+
+func (p program) command(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, p.path, append(args, "--config", p.config)...)
+}
+
+// install builds the program and has it list the servers of a configuration.
+func install(ctx context.Context, b *bench) (p program, err error) {
+	b.step("build tooldex and list %d servers", startServers)
+	dir, err := b.folder("clients")
+	if err != nil {
+		return p, err
+	}
+	p = program{filepath.Join(dir, "tooldex.exe"), filepath.Join(dir, "tooldex.json")}
+	servers := map[string]any{}
+	for i := range startServers {
+		servers[fmt.Sprintf("s%02d", i)] = map[string]any{"command": p.path, "args": []string{"sample-server"}}
+	}
+	text, err := json.Marshal(map[string]any{"state": filepath.Join(dir, "state"), "mcpServers": servers})
+	if err != nil {
+		return p, err
+	}
+	if err := os.WriteFile(p.config, text, 0o600); err != nil {
+		return p, err
+	}
+	for _, cmd := range []*exec.Cmd{
+		exec.CommandContext(ctx, "go", "build", "-o", p.path, "github.com/tooldex/tooldex/cmd/tooldex"),
+		p.command(ctx, "reindex"),
+	} {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return p, fmt.Errorf("%s: %w\n%s", cmd, err, out)
+		}
+	}
+	return p, nil
+}
+
+// clients measures clients that come one after the other.
+func (p program) clients(ctx context.Context, name string, rounds int) (row, error) {
+	r := row{Name: name, System: "tooldex", Note: "start of the process to the answer; bytes resident"}
+	var took timings
+	for range rounds {
+		d, bytes, err := p.initialized(ctx)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", name, err)
+		}
+		took, r.Bytes = append(took, d), max(r.Bytes, bytes)
+	}
+	took.fill(&r)
+	return r, nil
+}
+
 // initialized starts a client's process, and ends it when it has answered.
-func initialized(ctx context.Context, program, config string) (took time.Duration, resident int64, err error) {
-	cmd := exec.CommandContext(ctx, program, "serve", "--stdio", "--config", config)
+func (p program) initialized(ctx context.Context) (took time.Duration, resident int64, err error) {
+	cmd := p.command(ctx, "serve", "--stdio")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, 0, err

@@ -40,7 +40,7 @@ func TestErrorsAreTyped(t *testing.T) {
 		{execute("files/raed_file", `{}`), gateway.ErrUnknownTool, "", "nearest names: files/read_file, files/write_file; or find tools with [find]"},
 		{execute("search", `{}`), gateway.ErrAmbiguousName, "", "call again with one of these names"},
 		{execute("files/read_file", `{}`), nil, "files/read_file", "signature: files/read_file(path: string)"},
-		{noQuery, nil, "", "say in query what the tool must do; to browse use [all] or [kinds]"},
+		{noQuery, nil, "", "the query has to say what the tool must do; to browse use [all] or [kinds]"},
 	} {
 		var e *gateway.Error
 		if !errors.As(tt.err, &e) || tt.is != nil && !errors.Is(tt.err, tt.is) {

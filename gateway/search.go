@@ -79,7 +79,7 @@ func (r *SearchRequest) check() error {
 		return &Error{
 			Problem: "query is missing and no filter is given",
 			Next: func(v Vocabulary) string {
-				return "say in query what the tool must do; to browse use " + v.List + " or " + v.Categories
+				return "the query has to say what the tool must do; to browse use " + v.List + " or " + v.Categories
 			},
 		}
 	}

@@ -57,7 +57,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	replace(t, ix, "s", rawTool("a", "first"))
 	closeIndex(t, ix)
 	if err := exec.Command("mount", "-o", "remount,ro", dir).Run(); err != nil {
-		t.Skipf("cannot remount: %v", err)
+		t.Fatalf("cannot remount: %v", err)
 	}
 	ix = openDir(t, dir, Options{})
 	if n := len(ids(ix)); n != 1 {

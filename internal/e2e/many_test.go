@@ -97,7 +97,7 @@ func killMatching(t *testing.T, what string) int {
 	t.Helper()
 	out, err := exec.Command("ps", "-eo", "pid=,args=").Output()
 	if err != nil {
-		t.Skipf("ps: %v", err)
+		t.Fatalf("ps: %v", err)
 	}
 	killed := 0
 	for line := range strings.Lines(string(out)) {

@@ -149,8 +149,10 @@ func TestFile(t *testing.T) {
 	real := filepath.Join(dir, "real.json")
 	write(t, real, "{}")
 	path := filepath.Join(dir, "link.json")
-	if err := os.Symlink(real, path); err != nil {
-		t.Skip(err)
+	if err := os.Symlink(real, path); err != nil && runtime.GOOS == "windows" {
+		t.Skip(err) // it needs a privilege there
+	} else if err != nil {
+		t.Fatal(err)
 	}
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Skip("no link was made:", info, err) // by wine

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -180,98 +179,6 @@ func (r *rawServer) page(params json.RawMessage) string {
 		next = `,"nextCursor":"page-0"`
 	}
 	return fmt.Sprintf(`{"tools":[%s]%s,"ttlMs":%d}`, strings.Join(pages[n], ", "), next, r.TTL)
-}
-
-func (r *rawServer) call(ctx context.Context, m rawMessage, reply func(string), refuse func(int, string), send func(string)) {
-	var p struct {
-		Name string
-		Meta struct {
-			Token json.RawMessage `json:"progressToken"`
-		} `json:"_meta"`
-	}
-	_ = json.Unmarshal(m.Params, &p)
-	switch p.Name {
-	case "exact":
-		reply(exactResult)
-	case "echo":
-		text, _ := json.Marshal(string(m.Params))
-		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, text))
-	case "error":
-		refuse(-32602, "no such thing")
-	case "progress":
-		for i := range 3 {
-			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"message":"step %d","_meta":{"v/x":[1e400],"io.modelcontextprotocol/x":1}}}`, p.Meta.Token, i+1, i+1))
-		}
-		reply(`{"content":[]}`)
-	case "ask":
-		reply(`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"m","x-unknown":1}}},"requestState":"s\u0000tate"}`)
-	case "string":
-		reply(`"text"`)
-	case "large":
-		text, _ := json.Marshal(strings.Repeat("x", 3<<20))
-		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, text))
-	case "huge":
-		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("x", wire.MaxMessage) + `"}]}`)
-	case "cut":
-		fmt.Print(`{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 9<<20))
-		os.Exit(9)
-	case "garbage":
-		send("this is a log line, not a message")
-		send(`{"neither":"is this"}`)
-		reply(`{"content":[]}`)
-	case "exit":
-		fmt.Fprintln(os.Stderr, "raw: about to die")
-		os.Exit(7)
-	case "pid":
-		reply(fmt.Sprintf(`{"content":[],"structuredContent":{"pid":%d}}`, os.Getpid()))
-	case "bytes":
-		reply("{\"content\":[{\"type\":\"text\",\"text\":\"a\xffb\"}],\"structuredContent\":{\"k\xc3\":\"\xe2\x82\"}}")
-	case "deep":
-		reply(`{"content":[],"structuredContent":` + nested(2000) + `}`)
-	case "odd type":
-		reply(`{"resultType":"deferred","content":[]}`)
-	case "leak":
-		refuse(-32602, "bad credentials: "+os.Getenv("API_KEY"))
-	case "leak result":
-		fmt.Fprintln(os.Stderr, "raw: key is "+os.Getenv("API_KEY"))
-		reply(`{"content":[{"type":"text","text":"` + os.Getenv("API_KEY") + `"}]}`)
-	case "environ":
-		text, _ := json.Marshal(os.Environ())
-		reply(fmt.Sprintf(`{"content":[],"structuredContent":%s}`, text))
-	case "spawn", "spawn away":
-		child := exec.Command("sleep", "1000")
-		leave(child, p.Name == "spawn away")
-		if err := child.Start(); err != nil {
-			refuse(-32603, err.Error())
-			return
-		}
-		reply(fmt.Sprintf(`{"content":[],"structuredContent":{"pid":%d,"child":%d}}`, os.Getpid(), child.Process.Pid))
-	case "hang":
-		if p.Meta.Token != nil {
-			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":0}}`, p.Meta.Token))
-		}
-		<-ctx.Done()
-		r.cancels <- json.RawMessage(`"aborted"`)
-	case "cancelled":
-		text, _ := json.Marshal(string(<-r.cancels))
-		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, text))
-	case "questions":
-		for i := range 3 * wire.MaxAsked {
-			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"q%d","method":"ping"}`, i))
-		}
-		send(`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{}}`)
-		send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
-		send(`{"jsonrpc":"2.0","method":"notifications/nonsense"}`)
-		send(`{"jsonrpc":"2.0","method":"notifications/progress","params":[]}`)
-		reply(`{"content":[]}`)
-	case "change":
-		for range 5 {
-			send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-		}
-		reply(`{"content":[]}`)
-	default:
-		refuse(-32602, "unknown tool "+p.Name)
-	}
 }
 
 // runRaw serves stdio until stdin ends.
