@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -75,3 +77,19 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// A Refusal is the JSON-RPC error with which a server answered a call.
+type Refusal struct {
+	Code    int64
+	Message string
+	Data    json.RawMessage // nil for none
+}
+
+// RefusalOf is the Refusal of which an error came, nil for none.
+func RefusalOf(err error) *Refusal {
+	var call *upstream.CallError
+	if !errors.As(err, &call) || !call.Refused {
+		return nil
+	}
+	return &Refusal{Code: call.Code, Message: call.Err.Error(), Data: call.Data}
+}

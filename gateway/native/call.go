@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,11 +46,32 @@ func (t *Tools) Answer(ctx context.Context, c surface.Call) *surface.Answer {
 	}
 	x, err := t.g.Execute(ctx, c.View, gateway.ExecuteRequest{Name: name, Arguments: arguments, Client: c.Client})
 	if err != nil {
-		return surface.Failed(t.told(c, err))
+		a := surface.Failed(t.told(c, err))
+		a.Refused = aboutClient(c, err)
+		return a
 	}
 	a := surface.Untouched(x.Result, c.Protocol)
 	a.Release = x.Release
 	return a
+}
+
+const (
+	codeInvalidParams     = -32602
+	codeMissingCapability = -32021 // of a client, from 2026-07-28 on
+)
+
+// aboutClient is a server's JSON-RPC error that a client's program has to see:
+// it lacks a capability, or the state that it handed back is refused. Nil for
+// any other, which is told to the model.
+func aboutClient(c surface.Call, err error) *gateway.Refusal {
+	r := gateway.RefusalOf(err)
+	if r == nil || c.Protocol < gateway.StatelessEra {
+		return nil
+	}
+	if r.Code == codeMissingCapability || r.Code == codeInvalidParams && c.Client.RequestState != nil {
+		return r
+	}
+	return nil
 }
 
 // told is err as callers are told it. Failures that are none of the caller's
@@ -74,7 +96,7 @@ func (m HeaderMismatch) Error() string { return "header mismatch: " + string(m) 
 
 // CheckHeaders compares the arguments of a call with what its headers repeat
 // of them, as the tool's schema asks; it is a HeaderMismatch where they
-// differ. header gives the decoded value of a header, "" for none.
+// differ. header gives the value of a header as it was sent, "" for none.
 func (t *Tools) CheckHeaders(v view.View, name string, arguments json.RawMessage, header func(name string) string) error {
 	r, ok := t.list(v).find(name)
 	if !ok {
@@ -86,11 +108,28 @@ func (t *Tools) CheckHeaders(v view.View, name string, arguments json.RawMessage
 		return nil // the call says so, and clients send nothing of such a tool
 	}
 	for _, h := range headers {
-		if err := compare(h, header("Mcp-Param-"+h.Name), argument(arguments, h.Path)); err != nil {
+		sent := header("Mcp-Param-" + h.Name)
+		if text, ok := HeaderText(sent); ok {
+			sent = text
+		}
+		if err := compare(h, sent, argument(arguments, h.Path)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// HeaderText is the text of a header value in the form =?base64?…?=.
+func HeaderText(value string) (string, bool) {
+	inner, ok := strings.CutPrefix(value, "=?base64?")
+	if !ok {
+		return "", false
+	}
+	if inner, ok = strings.CutSuffix(inner, "?="); !ok {
+		return "", false
+	}
+	text, err := base64.StdEncoding.DecodeString(inner)
+	return string(text), err == nil
 }
 
 // argument is the argument at the path, nil for none and for null.

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +53,45 @@ func TestAnswer(t *testing.T) {
 		}
 		if strings.Contains(string(got), "_tools") {
 			t.Errorf("%s names a meta-tool", got)
+		}
+	}
+}
+
+// A server's error about the client reaches the client; any other is told to
+// the model, and so are both before there were such errors.
+func TestAnswerRefused(t *testing.T) {
+	var code int64
+	calls := gatewaytest.Caller(func(_ context.Context, r upstream.Request) (upstream.Result, error) {
+		return upstream.Result{Sent: true}, &upstream.CallError{
+			Server: r.Server, Tool: r.Tool, Sent: true, Refused: true, Err: errors.New("no"), Code: code, Data: json.RawMessage(`{"a":1}`),
+		}
+	})
+	g := gateway.New(gatewaytest.Open(t), calls, gateway.Options{})
+	gatewaytest.Fill(t, g)
+	ts := New(g, quiet)
+	for _, tt := range []struct {
+		code     int64
+		state    string
+		protocol string
+		refused  bool
+	}{
+		{-32021, "", gateway.StatelessEra, true},
+		{-32021, "", "2025-11-25", false},
+		{-32602, `"s"`, gateway.StatelessEra, true},
+		{-32602, "", gateway.StatelessEra, false},
+		{-32603, `"s"`, gateway.StatelessEra, false},
+	} {
+		code = tt.code
+		c := surface.Call{Tool: "github__search", View: gatewaytest.View, Protocol: tt.protocol}
+		if tt.state != "" {
+			c.Client.RequestState = json.RawMessage(tt.state)
+		}
+		a := ts.Answer(t.Context(), c)
+		if refused := a.Refused != nil; refused != tt.refused || refused && (a.Refused.Code != tt.code || string(a.Refused.Data) != `{"a":1}`) {
+			t.Errorf("%+v: refused %+v", tt, a.Refused)
+		}
+		if got, err := a.Result("", nil); err != nil || !a.IsError || !strings.Contains(string(got), "JSON-RPC error") {
+			t.Errorf("%+v: %s, %v", tt, got, err)
 		}
 	}
 }

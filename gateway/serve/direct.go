@@ -73,12 +73,28 @@ func (s *Server) answerDirectly(ctx context.Context, w http.ResponseWriter, r *h
 	c.Session = s.memories.session(d.session, d.protocol)
 	answer := s.call(ctx, c)
 	defer answer.Done()
+	refused := refusalOf(answer)
+	if refused != nil && d.token == nil { // nothing is written yet
+		refuseMessage(w, d.protocol, d.session != nil, d.message, refused)
+		return
+	}
 	response, err := s.response(d, answer)
 	if err != nil {
 		s.log.Error("answer does not encode", "tool", d.tool, "error", err)
-		response = errorMessage(d.id, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()})
+		refused = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	}
+	if refused != nil {
+		response = errorMessage(d.id, refused)
 	}
 	_ = writeEvent(w, response) // a client that has gone needs no answer
+}
+
+// refusalOf is the server's error that the client is to see, nil for none.
+func refusalOf(a *surface.Answer) *jsonrpc.Error {
+	if a.Refused == nil {
+		return nil
+	}
+	return &jsonrpc.Error{Code: a.Refused.Code, Message: a.Refused.Message, Data: a.Refused.Data}
 }
 
 // readDirect says whether a message that is not refused is a direct call of

@@ -92,14 +92,7 @@ func (o *offer) wrongHeaders(v view.View, h http.Header, m *message) *jsonrpc.Er
 	if !o.shown || m.method != "tools/call" || o.names[name] {
 		return nil
 	}
-	err := o.tools.CheckHeaders(v, name, m.params["arguments"], func(header string) string {
-		value := h.Get(header)
-		if decoded, ok := decodedHeader(value); ok {
-			return decoded
-		}
-		return value
-	})
-	if err != nil {
+	if err := o.tools.CheckHeaders(v, name, m.params["arguments"], h.Get); err != nil {
 		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: err.Error()}
 	}
 	return nil
@@ -162,6 +155,9 @@ func receiving(s *Server) mcp.Middleware {
 				if s.offer.has(v, c.Tool) {
 					answer := s.call(ctx, c)
 					defer answer.Done()
+					if refused := refusalOf(answer); refused != nil {
+						return nil, refused
+					}
 					return answerResult(answer, c.Protocol), nil
 				}
 				s.offer.probes.Note(native.Probe{Time: time.Now(), Name: c.Tool, View: v, Origin: origin(ctx, s, c)})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -355,5 +356,41 @@ func TestSubscriptionsOverHTTP(t *testing.T) {
 	}
 	if log.String() != "" {
 		t.Errorf("the end is logged as %s", log.String())
+	}
+}
+
+// A server's error about the client is the answer, however the call came; where
+// progress may have been told it is the last event.
+func TestNativeCallsRefused(t *testing.T) {
+	calls := gatewaytest.Caller(func(_ context.Context, r upstream.Request) (upstream.Result, error) {
+		return upstream.Result{Sent: true}, &upstream.CallError{Server: r.Server, Tool: r.Tool, Sent: true, Refused: true,
+			Err: errors.New("sampling is not declared"), Code: mcp.CodeMissingRequiredClientCapabilities, Data: json.RawMessage(`{"requiredCapabilities":{"sampling":{}}}`)}
+	})
+	g := gateway.New(gatewaytest.Open(t), calls, gateway.Options{})
+	gatewaytest.Fill(t, g)
+	s, err := New(g, Options{Native: true, View: gatewaytest.View})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := serveTest(t, s)
+	const want = `"error":{"code":-32021,"message":"sampling is not declared","data":{"requiredCapabilities":{"sampling":{}}}}`
+	for _, tt := range []struct {
+		meta, accept string
+		status       int
+	}{
+		{statelessMeta, "application/json, text/event-stream", http.StatusBadRequest},
+		{statelessMeta, "text/event-stream, application/json", http.StatusBadRequest},
+		{strings.Replace(statelessMeta, `{`, `{"progressToken":1,`, 1), "application/json, text/event-stream", http.StatusOK},
+	} {
+		header := statelessHeader("github__search")
+		header.Set("Accept", tt.accept)
+		res, got := post(t, srv, header, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"github__search","arguments":{},`+tt.meta+`}}`)
+		if res.StatusCode != tt.status || !strings.Contains(got, want) {
+			t.Errorf("%s: HTTP %d: %s", tt.accept, res.StatusCode, got)
+		}
+	}
+	_, got := post(t, srv, rawHeader(t, srv, "2025-11-25"), `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"github__search","arguments":{}}}`)
+	if !strings.Contains(got, `"isError":true`) {
+		t.Errorf("in a session: %s", got)
 	}
 }

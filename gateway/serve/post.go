@@ -2,7 +2,6 @@ package serve
 
 import (
 	"bytes"
-	"encoding/base64"
 	"io"
 	"net/http"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/auth"
+	"github.com/tooldex/tooldex/gateway/native"
 )
 
 const (
@@ -65,7 +65,7 @@ func (h handlers) post(s *Server, w http.ResponseWriter, r *http.Request, m *mes
 	// refused by the handler of that era, in its terms.
 	if version >= gateway.StatelessEra || version == "" && m.version() >= gateway.StatelessEra {
 		r.Header.Del("Last-Event-ID") // nothing is resumed in this era
-		if name, ok := decodedHeader(r.Header.Get(nameHeader)); ok {
+		if name, ok := native.HeaderText(r.Header.Get(nameHeader)); ok {
 			r.Header.Set(nameHeader, name)
 		}
 		if wrong := s.offer.wrongHeaders(viewOf(r.Context(), s), r.Header, m); wrong != nil {
@@ -147,19 +147,6 @@ func refuseMessage(w http.ResponseWriter, version string, session bool, m *messa
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(errorMessage(m.id, why)) // a client that has gone needs no answer
-}
-
-// decodedHeader is the text of a header value in the form =?base64?…?=.
-func decodedHeader(value string) (string, bool) {
-	inner, ok := strings.CutPrefix(value, "=?base64?")
-	if !ok {
-		return "", false
-	}
-	if inner, ok = strings.CutSuffix(inner, "?="); !ok {
-		return "", false
-	}
-	text, err := base64.StdEncoding.DecodeString(inner)
-	return string(text), err == nil
 }
 
 // liveSessions are the ids of the sessions that have not ended.

@@ -28,6 +28,11 @@ type Answer struct {
 	InputRequests json.RawMessage // nil for none
 	RequestState  json.RawMessage // nil for none
 
+	// Refused is a server's JSON-RPC error that concerns the client and not its
+	// model, in place of all the above; nil for none. A surface that cannot pass
+	// it on has the above.
+	Refused *gateway.Refusal
+
 	Release func() // makes room for other large results; nil for none was taken
 }
 
