@@ -427,3 +427,61 @@ func TestPhraseErrors(t *testing.T) {
 		t.Errorf("a phrase of the pack is stored: %v", err)
 	}
 }
+
+// A flooding pack gives the tools of a flooding server many long phrases that
+// say what a rival's one phrase says.
+type flooding struct{ phrases, bytes int }
+
+func (flooding) Identity() uint64 { return 7 }
+
+func (f flooding) Find(name, _ string) (all []phrase.Phrase) {
+	if !strings.HasPrefix(name, "flood") {
+		return []phrase.Phrase{{Text: "shoot off an email", Source: phrase.Pack}}
+	}
+	for i := range f.phrases {
+		text := fmt.Sprintf("number%d %s", i, strings.Repeat("shoot off an email ", 300))[:f.bytes]
+		all = append(all, phrase.Phrase{Text: text[:strings.LastIndex(text, " ")], Source: phrase.Pack})
+	}
+	return all
+}
+
+// flooded searches a catalog in which three rivals have one tool with one phrase each.
+func flooded(t *testing.T, mode Mode, tools int, f flooding) *Results {
+	catalog := map[string][]json.RawMessage{}
+	for _, s := range []string{"a", "b", "c"} {
+		catalog[s] = []json.RawMessage{rawTool("dispatch", "Hand a message over")}
+	}
+	for i := range tools {
+		catalog["flood"] = append(catalog["flood"], rawTool(fmt.Sprint("flood_", i), "Hand a message over"))
+	}
+	ix := newIndex(t, Options{Pack: f, Embedder: wordEmbedder{64}}, catalog)
+	if err := ix.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return mustSearch(t, ix, Query{Text: "shoot off an email", Mode: mode, Limit: 100})
+}
+
+// Phrases must not pay a server that floods the catalog: more than twelve of a
+// tool, more than 120 bytes and words said again gain it nothing, and hundreds
+// of such tools neither pass a rival with one phrase nor devalue its words.
+func TestFloodingPhrases(t *testing.T) {
+	of := func(res *Results, server string) float64 {
+		for _, h := range res.Hits {
+			if h.Tool.Server == server {
+				return h.Score
+			}
+		}
+		t.Fatalf("no tool of %s in %d rows", server, len(res.Hits))
+		return 0
+	}
+	within, beyond := flooding{phrase.Most, phrase.MaxBytes + 1}, flooding{300, 5000}
+	for _, mode := range []Mode{Keyword, Hybrid} {
+		if a, b := of(flooded(t, mode, 30, within), "flood"), of(flooded(t, mode, 30, beyond), "flood"); a != b {
+			t.Errorf("%s: twelve phrases of 120 bytes score %v, 300 of 5,000 bytes %v", mode, a, b)
+		}
+		alone, res := of(flooded(t, mode, 1, within), "a"), flooded(t, mode, 100, beyond)
+		if rival := of(res, "a"); rival < .8*alone || mode == Keyword && rival < of(res, "flood") {
+			t.Errorf("%s: the rival's score falls from %v to %v, the flood has %v", mode, alone, rival, of(res, "flood"))
+		}
+	}
+}

@@ -21,8 +21,8 @@ import (
 )
 
 // Version changes when other phrases count of the same ones, or other texts of
-// theirs.
-const Version = 1
+// theirs, or their words otherwise.
+const Version = 2
 
 const (
 	// Most is how many phrases of a tool count.

@@ -49,7 +49,8 @@ type Document struct {
 	phrases      func() []phrase.Phrase // those that count; nil for none
 }
 
-// texts are the fields' texts of a tool with these parameters.
+// texts are the fields' texts of a tool with these parameters, but for its
+// phrases.
 func texts(t *tool.Tool, p tool.Parameters) [fieldCount]string {
 	return [fieldCount]string{
 		fieldName:        t.Name,
@@ -58,11 +59,8 @@ func texts(t *tool.Tool, p tool.Parameters) [fieldCount]string {
 		fieldServer:      t.Server,
 		fieldParams:      strings.Join(p.Names, " "),
 		fieldParamText:   strings.Join(p.Texts, " "),
-		fieldPhrases:     joinPhrases(phrase.Texts(phrase.Counted(Configured(t)))),
 	}
 }
-
-func joinPhrases(all []string) string { return strings.Join(all, " \n ") }
 
 // Configured are the phrases that came with the tool.
 func Configured(t *tool.Tool) (all []phrase.Phrase) {
@@ -86,6 +84,7 @@ func NewDocument(t tool.Tool, sum [16]byte, lex *bm25.Lexicon) *Document {
 			c.Add(lex.Add(tok.Text), f, tok.Extra)
 		}
 	}
+	countPhrases(&c, an, phrase.Texts(phrase.Counted(Configured(&t))), lex)
 	d := &Document{
 		Tool: t, ID: t.ID(), Sum: sum, Qualified: t.QualifiedName(), Embedded: tool.EmbeddedHashes(&t, p),
 		Terms: c.Doc(), Twin: twinHash(&fields), Category: t.Category, Inputs: tool.Inputs(t.Raw),
@@ -100,7 +99,7 @@ func NewDocument(t tool.Tool, sum [16]byte, lex *bm25.Lexicon) *Document {
 func twinHash(fields *[fieldCount]string) uint64 {
 	h := fnv.New64a()
 	for f, text := range fields {
-		if f == fieldServer || f == fieldPhrases {
+		if f == fieldServer {
 			continue
 		}
 		for _, w := range strings.Fields(analysis.Fold(text)) {
@@ -114,7 +113,7 @@ func twinHash(fields *[fieldCount]string) uint64 {
 
 // AnalysisVersion changes when the analysis of any tool comes to something
 // else, so that what is stored under another version is made anew.
-const AnalysisVersion = analysis.Version<<8 | categoriesVersion
+const AnalysisVersion = analysis.Version<<16 | phrase.Version<<8 | categoriesVersion
 
 // Renumbered is the document with other numbers for its terms, in the same
 // order.

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"sync"
 
 	"github.com/tooldex/tooldex/index/analysis"
@@ -46,10 +47,21 @@ func (d *Document) termsWith(phrases []string, lex *bm25.Lexicon) bm25.Doc {
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
 	c := d.Terms.Without(fieldPhrases)
-	for _, tok := range an.Tokens(joinPhrases(phrases)) {
-		c.Add(lex.Add(tok.Text), fieldPhrases, tok.Extra)
-	}
+	countPhrases(&c, an, phrases, lex)
 	return c.Doc()
+}
+
+// countPhrases counts the words of a document's phrases, each once: one phrase
+// that says what somebody says is as good as twelve, so that no tool gains by
+// their number or by repeating words in them.
+func countPhrases(c *bm25.Counter, an *analysis.Analyzer, phrases []string, lex *bm25.Lexicon) {
+	seen := map[uint32]bool{}
+	for _, tok := range an.Tokens(strings.Join(phrases, " \n ")) {
+		if term := lex.Add(tok.Text); !seen[term] {
+			seen[term] = true
+			c.Add(term, fieldPhrases, tok.Extra)
+		}
+	}
 }
 
 // Phrases are those that count, in the order in which they do, that of
