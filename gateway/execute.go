@@ -262,6 +262,8 @@ func causeOf(err error) string {
 func failureAdvice(server string, res upstream.Result, err error) Advice {
 	var call *upstream.CallError
 	switch {
+	case errors.Is(err, upstream.ErrNeedsLogin):
+		return say("the tool did not run; call it again when its operator has run that command, which opens a browser")
 	case errors.Is(err, upstream.ErrUnauthorized):
 		return say(fmt.Sprintf("the tool did not run: server %s refused our credentials; check its token or headers in the configuration", server))
 	case errors.As(err, &call) && call.Refused:

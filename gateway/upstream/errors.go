@@ -23,6 +23,8 @@ var (
 	// ErrUnauthorized reports a server that wants other credentials: the call
 	// has not run.
 	ErrUnauthorized = errors.New("credentials refused")
+	// ErrNeedsLogin is ErrUnauthorized of a server that somebody can log in at.
+	ErrNeedsLogin error = needsLogin{}
 	// ErrTooLarge reports an answer over 32 MiB, which was discarded.
 	ErrTooLarge = errors.New("answer larger than 32 MiB")
 	// ErrNoRoom reports a large answer that was discarded, or not waited for
@@ -31,6 +33,11 @@ var (
 	// ErrStopped reports servers that run no longer.
 	ErrStopped = errors.New("stopped")
 )
+
+type needsLogin struct{}
+
+func (needsLogin) Error() string        { return "needs a login" }
+func (needsLogin) Is(target error) bool { return target == ErrUnauthorized }
 
 // A CallError is the error of one tools/call.
 type CallError struct {

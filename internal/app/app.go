@@ -29,6 +29,7 @@ import (
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/attach"
 	"github.com/tooldex/tooldex/internal/config"
+	"github.com/tooldex/tooldex/internal/logins"
 )
 
 // What keeps an engine from working, in errors that wrap these.
@@ -57,6 +58,7 @@ type Options struct {
 	Managing bool         // its endpoints are changed, which is audited
 	Serving  bool         // for long: the index logs, lost tools are listed again, the collector is tuned
 	Servers  []string     // only these servers; nil means all
+	Logins   string       // state folder with the logins; "" means that of the configuration
 
 	// Calls runs the tools, in place of servers of its own; nil runs none.
 	Calls gateway.Caller
@@ -271,6 +273,7 @@ func (e *Engine) serve(ctx context.Context, listen string, f func(context.Contex
 		ended.Go(func() { e.follow(following) })
 		ended.Go(func() { followStored(following, e) })
 		ended.Go(func() { e.Access.run(following) })
+		ended.Go(func() { logins.Follow(following, e.Servers.logins, e.Servers.Status, e.relist, e.log) })
 		if e.learner != nil {
 			ended.Go(func() { e.learner.Run(following) })
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/serve/heap"
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -22,6 +23,7 @@ type Relisting struct {
 	Unchanged int      `json:"unchanged"`
 	Warnings  []string `json:"warnings,omitempty"`
 	Error     string   `json:"error,omitempty"`
+	Login     bool     `json:"needs_login,omitempty"` // "tooldex auth login" mends the error
 }
 
 // listings collect what the servers' lists changed. While serving, which has
@@ -71,7 +73,7 @@ func (l *listings) of(server string, tools int, err error) Relisting {
 	}
 	r.Unchanged = max(0, tools-len(d.Added)-len(d.Changed))
 	if err != nil {
-		r.Error = err.Error()
+		r.Error, r.Login = err.Error(), errors.Is(err, upstream.ErrNeedsLogin)
 	}
 	return r
 }

@@ -158,7 +158,7 @@ type remoteResult struct {
 // causes are the words by which failures go from one process to another.
 var causes = map[string]error{
 	"unknown server": upstream.ErrUnknownServer, "not connected": upstream.ErrNotConnected, "disabled": upstream.ErrDisabled,
-	"queue full": upstream.ErrQueueFull, "gone": upstream.ErrGone, "unauthorized": upstream.ErrUnauthorized,
+	"queue full": upstream.ErrQueueFull, "gone": upstream.ErrGone, "unauthorized": upstream.ErrUnauthorized, "login": upstream.ErrNeedsLogin,
 	"too large": upstream.ErrTooLarge, "no room": upstream.ErrNoRoom, "stopped": upstream.ErrStopped,
 }
 
@@ -190,7 +190,7 @@ func (s *sharing) call(ctx context.Context, request json.RawMessage) any {
 			out.Refused, out.Error = call.Refused, call.Err.Error()
 		}
 		for word, cause := range causes {
-			if errors.Is(err, cause) {
+			if errors.Is(err, cause) && (out.Cause == "" || cause == upstream.ErrNeedsLogin) { // which is unauthorized, too
 				out.Cause = word
 			}
 		}

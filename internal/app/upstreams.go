@@ -8,16 +8,20 @@ import (
 	"strings"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/gateway/upstream/rest"
 	"github.com/tooldex/tooldex/internal/config"
+	"github.com/tooldex/tooldex/internal/keep"
+	"github.com/tooldex/tooldex/internal/logins"
 )
 
 // Upstreams are all that own tools: MCP servers and REST APIs, under one set
 // of names. Its methods are safe for concurrent use.
 type Upstreams struct {
-	mcp  *mcp.Set
-	rest *rest.Set
+	mcp    *mcp.Set
+	rest   *rest.Set
+	logins *keep.Keeper // nil without a state folder
 }
 
 // newUpstreams makes the sets of the servers, those with a mistake in their
@@ -32,13 +36,17 @@ func (e *Engine) newUpstreams(o Options) (*Upstreams, error) {
 	if e.Config.State != "" {
 		memory = &eraFile{path: filepath.Join(e.Config.State, "eras.json"), log: e.log}
 	}
-	var u Upstreams
+	u := Upstreams{logins: logins.Keeper(e.Config, o.Logins)}
+	var store login.Store // in the interface nil would be some
+	if u.logins != nil {
+		store = u.logins
+	}
 	var err, other error
 	u.mcp, err = mcp.NewSet(servers, mcp.Options{
-		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, Memory: memory, OnList: e.listed, Stored: e.stored,
+		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, Memory: memory, OnList: e.listed, Stored: e.stored, Logins: store,
 	})
 	u.rest, other = rest.NewSet(apis, rest.Options{
-		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, OnList: e.listed, Stored: e.stored,
+		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, OnList: e.listed, Stored: e.stored, Logins: store,
 	})
 	return &u, errors.Join(err, other)
 }

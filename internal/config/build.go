@@ -32,7 +32,7 @@ func CheckName(name string) error {
 func (f *file) build(path string) (*Config, error) {
 	c := &Config{
 		Path: path, Listen: f.Listen, State: f.State, Log: f.Log,
-		Embedding: f.Embedding, Index: f.Index, Phrases: f.Phrases, Meta: f.Meta, Templates: f.Virtual.ScopeTemplates, Execution: f.Execution.build(), AllowCommands: f.AllowCommands, Audit: f.Audit, Limits: f.Limits,
+		Embedding: f.Embedding, Index: f.Index, Phrases: f.Phrases, Meta: f.Meta, Templates: f.Virtual.ScopeTemplates, Execution: f.Execution.build(), AllowCommands: f.AllowCommands, Keyring: f.Keyring, Audit: f.Audit, Limits: f.Limits,
 		surfaces:  f.surfaces,
 		PublicURL: f.PublicURL, BehindProxy: f.Proxy, TLS: f.TLS,
 	}
@@ -98,7 +98,7 @@ func (s serverFile) build(name string) Server {
 	return s.server(Server{
 		Spec: mcp.Spec{
 			Name: name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, InheritEnv: s.InheritEnv, Cwd: s.Cwd,
-			URL: s.URL, Headers: s.Headers, StartTimeout: time.Duration(s.StartTimeout),
+			URL: s.URL, Headers: s.Headers, Auth: s.Auth.build(), StartTimeout: time.Duration(s.StartTimeout),
 			Timeout: time.Duration(s.Timeout), Refresh: time.Duration(s.Refresh),
 			Concurrency: s.Concurrency, Queue: s.Queue, Eager: s.Start == "eager", Idle: time.Duration(s.Idle),
 		},

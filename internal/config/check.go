@@ -23,6 +23,11 @@ func check(n *yaml.Node, t reflect.Type, path string) (foreign []string, errs []
 	switch t {
 	case reflect.TypeFor[endpointNode]():
 		t = reflect.TypeFor[endpointFile]()
+	case reflect.TypeFor[loginNode]():
+		if foreignLogin(n) {
+			return []string{path}, nil
+		}
+		t = reflect.TypeFor[loginFile]()
 	case reflect.TypeFor[scopeNode]():
 		return checkScope(n, path)
 	}

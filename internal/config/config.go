@@ -42,8 +42,10 @@ type Config struct {
 	Audit       Audit
 	// AllowCommands lets secrets be what commands print.
 	AllowCommands bool
-	Limits        limit.Limits
-	Foreign       []string // keys of other clients, which mean nothing here
+	// Keyring keeps the key of logins in the system's keyring, where there is one.
+	Keyring bool
+	Limits  limit.Limits
+	Foreign []string // keys of other clients, which mean nothing here
 
 	surfaces []string // that endpoints may have; nil for any
 }

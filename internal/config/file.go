@@ -41,6 +41,8 @@ type file struct {
 
 	// AllowCommands lets secrets be what commands print.
 	AllowCommands bool `yaml:"allow_commands"`
+	// Keyring keeps the key of logins in the system's keyring, where there is one.
+	Keyring bool `yaml:"keyring"`
 
 	path     string   `yaml:"-"` // of the file
 	surfaces []string `yaml:"-"` // as Options has them
@@ -81,6 +83,7 @@ type serverFile struct {
 	Cwd      string            `yaml:"cwd"`
 	URL      string            `yaml:"url"`
 	Headers  map[string]string `yaml:"headers"`
+	Auth     loginNode         `yaml:"auth"`
 	Disabled bool              `yaml:"disabled"`
 
 	InheritEnv   variables `yaml:"inherit_env"`
@@ -189,6 +192,6 @@ var foreignKeys = map[string]bool{
 	"alwaysAllow": true, "autoApprove": true, "allowedTools": true, "enabledTools": true, "disabledTools": true,
 	"includeTools": true, "excludeTools": true, "enabled_tools": true, "disabled_tools": true,
 	"trust": true, "gallery": true, "version": true, "dev": true, "sandboxEnabled": true, "sandbox": true,
-	"source": true, "enabled": true, "icon": true, "oauth": true, "auth": true, "authProviderType": true,
+	"source": true, "enabled": true, "icon": true, "oauth": true, "authProviderType": true,
 	"startup_timeout_sec": true, "tool_timeout_sec": true, "startup_timeout_ms": true, "transport": true,
 }

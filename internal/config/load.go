@@ -151,7 +151,7 @@ func defaults() file {
 	}
 	execution := executionFile{TimeoutSeconds: 30, MaxTimeoutSeconds: 300, RetryAttempts: 2, LogAllExecutions: true, ValidateArguments: true}
 	f := file{
-		Listen: "127.0.0.1:7420", State: StateDir(), Log: Log{Level: "info", Format: "text"},
+		Listen: "127.0.0.1:7420", State: StateDir(), Keyring: true, Log: Log{Level: "info", Format: "text"},
 		Index: Index{HNSWThreshold: -1}, Phrases: Phrases{Pack: "on", Learn: "off", AutoTools: 60, AutoTokens: 60_000},
 		Meta: meta, Execution: execution, Audit: Audit{Keep: Duration(90 * 24 * time.Hour)},
 	}

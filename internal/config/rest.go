@@ -53,25 +53,21 @@ type selectionFile struct {
 // restAuth says how requests prove who makes them. Secrets stand in variables
 // and files.
 type restAuth struct {
-	Bearer       string   `yaml:"bearer"`
-	BearerEnv    string   `yaml:"bearer_env"`
-	BearerFile   string   `yaml:"bearer_file"`
-	User         string   `yaml:"user"`
-	Password     string   `yaml:"password"`
-	PasswordEnv  string   `yaml:"password_env"`
-	PasswordFile string   `yaml:"password_file"`
-	KeyName      string   `yaml:"key_name"`
-	KeyIn        string   `yaml:"key_in"` // header, query or cookie
-	Key          string   `yaml:"key"`
-	KeyEnv       string   `yaml:"key_env"`
-	KeyFile      string   `yaml:"key_file"`
-	TokenURL     string   `yaml:"token_url"`
-	ClientID     string   `yaml:"client_id"`
-	Secret       string   `yaml:"client_secret"`
-	SecretEnv    string   `yaml:"client_secret_env"`
-	SecretFile   string   `yaml:"client_secret_file"`
-	Scopes       []string `yaml:"scopes"`
-	Audience     string   `yaml:"audience"`
+	Bearer       string `yaml:"bearer"`
+	BearerEnv    string `yaml:"bearer_env"`
+	BearerFile   string `yaml:"bearer_file"`
+	User         string `yaml:"user"`
+	Password     string `yaml:"password"`
+	PasswordEnv  string `yaml:"password_env"`
+	PasswordFile string `yaml:"password_file"`
+	KeyName      string `yaml:"key_name"`
+	KeyIn        string `yaml:"key_in"` // header, query or cookie
+	Key          string `yaml:"key"`
+	KeyEnv       string `yaml:"key_env"`
+	KeyFile      string `yaml:"key_file"`
+	SecretEnv    string `yaml:"client_secret_env"`
+	SecretFile   string `yaml:"client_secret_file"`
+	loginFile    `yaml:",inline"`
 }
 
 // restTool says of a tool what [Tool] does, or, with a url, is one.
@@ -145,10 +141,16 @@ func (r restFile) spec(name, folder string) (rest.Spec, error) {
 			User:   a.User, Password: call.Secret{Text: a.Password, Env: a.PasswordEnv, File: a.PasswordFile},
 			Key: call.Secret{Text: a.Key, Env: a.KeyEnv, File: a.KeyFile}, KeyName: a.KeyName, KeyIn: a.KeyIn,
 			Credentials: call.Credentials{
-				TokenURL: a.TokenURL, ID: a.ClientID, Secret: call.Secret{Text: a.Secret, Env: a.SecretEnv, File: a.SecretFile}, Scopes: a.Scopes, Audience: a.Audience,
+				TokenURL: a.TokenURL, ID: a.ClientID, Secret: call.Secret{Text: a.ClientSecret, Env: a.SecretEnv, File: a.SecretFile}, Scopes: a.Scopes, Audience: a.Audience,
 			},
 		},
 		Headers: r.Headers, Timeout: time.Duration(r.Timeout), Refresh: time.Duration(r.Refresh), Concurrency: r.Concurrency, Queue: r.Queue,
+	}
+	if a.Type != "" {
+		sp.Auth.Credentials, sp.Login = call.Credentials{}, a.build()
+		if a.SecretEnv != "" || a.SecretFile != "" {
+			return sp, errors.New("auth: with a type its secret is client_secret, such as ${file:/run/secrets/client}")
+		}
 	}
 	if sp.Auth.KeyName != "" && sp.Auth.KeyIn == "" {
 		sp.Auth.KeyIn = "header"

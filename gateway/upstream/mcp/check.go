@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 )
 
 var serverName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -17,6 +20,10 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // cwd, url, headers, environment and the names that it inherits. Two specs of one Source reach the same
 // server with the same rights. It may hold secrets.
 func (sp Spec) Source() string {
+	var auth *login.Config
+	if !reflect.DeepEqual(sp.Auth, login.Config{}) {
+		auth = &sp.Auth
+	}
 	text, err := json.Marshal(struct {
 		Command string            `json:"command,omitempty"`
 		Args    []string          `json:"args,omitempty"`
@@ -25,7 +32,8 @@ func (sp Spec) Source() string {
 		Headers map[string]string `json:"headers,omitempty"`
 		Env     map[string]string `json:"env,omitempty"`
 		Inherit []string          `json:"inheritEnv,omitempty"`
-	}{sp.Command, sp.Args, sp.Cwd, sp.URL, sp.Headers, sp.Env, sp.InheritEnv})
+		Auth    *login.Config     `json:"auth,omitempty"`
+	}{sp.Command, sp.Args, sp.Cwd, sp.URL, sp.Headers, sp.Env, sp.InheritEnv, auth})
 	if err != nil {
 		panic("upstream: strings that do not marshal: " + err.Error())
 	}
@@ -49,6 +57,9 @@ func (sp Spec) Check() error {
 			bad("%w", err)
 		}
 	}
+	if err := sp.checkAuth(); err != nil {
+		bad("%w", err)
+	}
 	for name, value := range sp.Headers {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			bad("bad header %q: a name or value that HTTP does not allow", name)
@@ -63,6 +74,17 @@ func (sp Spec) Check() error {
 		bad("timeout, start_timeout, refresh, idle, concurrency and queue must not be negative")
 	}
 	return errors.Join(errs...)
+}
+
+func (sp Spec) checkAuth() error {
+	given := !reflect.DeepEqual(sp.Auth, login.Config{}) && sp.Auth.Type != login.None
+	switch {
+	case given && sp.URL == "":
+		return errors.New("auth belongs to a url; a program gets its secrets by env")
+	case given && !sp.LogsIn():
+		return errors.New("auth and the header Authorization are both set, or the url has a secret in it; keep one of them")
+	}
+	return sp.Auth.Check()
 }
 
 // transports returns the transports to try, in order: "stdio", "http", "sse".

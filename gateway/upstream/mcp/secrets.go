@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/remote"
 	"github.com/tooldex/tooldex/gateway/upstream/secret"
@@ -84,20 +86,36 @@ func (s *server) current(ctx context.Context, c *conn) bool {
 	return false
 }
 
-// A signer gives requests the headers of a Spec that have secrets in them.
+// A signer gives requests the headers of a Spec that have secrets in them, and
+// the token of a login.
 type signer struct {
 	headers map[string]string
 	secrets *secret.Resolver
 	mask    mask.Masker
+	login   *login.Source // nil for none
 }
 
-// signer is what signs requests to the server; nil for nothing.
-func (s *server) signer() remote.Signer {
-	_, headers := s.spec.headers()
-	if len(headers) == 0 {
+// newSigner is what signs requests to a server; nil for nothing.
+func newSigner(sp Spec, o Options, m mask.Masker) remote.Signer {
+	_, headers := sp.headers()
+	g := &signer{headers: headers, secrets: o.secrets, mask: m}
+	if sp.LogsIn() {
+		g.login = login.New(login.Options{Server: sp.Name, URL: sp.URL, Config: sp.Auth, Store: o.Logins, Secrets: o.secrets, Mask: m})
+	}
+	if g.login == nil && len(headers) == 0 {
 		return nil
 	}
-	return &signer{headers: headers, secrets: s.o.secrets, mask: s.mask}
+	return g
+}
+
+// LogsIn reports a server that may want a token that no header gives.
+func (sp Spec) LogsIn() bool {
+	for name := range sp.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return false
+		}
+	}
+	return sp.URL != "" && !secret.In(sp.URL) && sp.Auth.Type != login.None
 }
 
 // Sign implements remote.Signer.
@@ -113,12 +131,21 @@ func (g *signer) Sign(req *http.Request) error {
 		g.mask.Add(values...)
 		req.Header.Set(name, value)
 	}
+	if g.login != nil {
+		return g.login.Sign(req)
+	}
 	return nil
 }
 
 // Refused implements remote.Signer.
-func (g *signer) Refused(*http.Request, *http.Response) (again bool, advice string) {
-	return g.secrets.Forget(slices.Collect(maps.Values(g.headers))...), ""
+func (g *signer) Refused(req *http.Request, resp *http.Response) (again bool, why error) {
+	if g.secrets.Forget(slices.Collect(maps.Values(g.headers))...) {
+		return true, nil
+	}
+	if g.login != nil {
+		return g.login.Refused(req, resp)
+	}
+	return false, nil
 }
 
 // headers are those of a Spec without secrets, and those with.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/remote"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 	"github.com/tooldex/tooldex/gateway/upstream/queue"
 )
@@ -49,7 +50,8 @@ type server struct {
 	end     func()        // ends run; set before it
 	leaving atomic.Bool   // another server has its name: lists are dropped
 	life    *life
-	refers  bool // its program or address has secrets in it
+	signer  remote.Signer // of requests over HTTP; nil for none
+	refers  bool          // its program or address has secrets in it
 
 	retiring sync.WaitGroup // connections whose last calls are under way
 }
@@ -71,7 +73,7 @@ func newServer(sp Spec, o Options, starts gate) *server {
 		wake:   make(chan struct{}, 1),
 		relist: make(chan chan<- listed),
 		gone:   make(chan struct{}),
-		refers: sp.refers(),
+		refers: sp.refers(), signer: newSigner(sp, o, secrets),
 	}
 	s.calls = queue.New(cmp.Or(sp.Concurrency, defaultConcurrency), cmp.Or(sp.Queue, defaultQueue))
 	st := upstream.Status{Name: sp.Name, State: upstream.Idle, Why: "not needed yet"}
@@ -225,7 +227,7 @@ func (s *server) connect(ctx context.Context, known *Era, called bool) (*conn, t
 		return nil, 0, err
 	}
 	d := dialer{
-		spec: sp, signer: s.signer(), log: s.log, client: s.o.Client, garbage: s.noteGarbage,
+		spec: sp, signer: s.signer, log: s.log, client: s.o.Client, garbage: s.noteGarbage,
 		connectTimeout: orDuration(s.spec.StartTimeout, s.o.ConnectTimeout), discoverTimeout: s.o.DiscoverTimeout,
 		listenPause: s.o.listenPause, start: s.o.startProcess, mask: s.mask, room: s.o.room, useless: s.o.useless,
 	}

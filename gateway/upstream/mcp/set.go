@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 	"github.com/tooldex/tooldex/gateway/upstream/secret"
@@ -41,6 +42,9 @@ type Options struct {
 	// there are, and when they were listed, zero if never. It decides when a
 	// server that nobody calls is started to list them. Nil knows nothing.
 	Stored func(server string) (tools int, listed time.Time)
+
+	// Logins keeps the logins to servers over HTTP; nil keeps none.
+	Logins login.Store
 
 	listenPause time.Duration    // before a stream of changes is opened again; 0 means 1 s
 	lookAgain   time.Duration    // as the constant; 0 means that

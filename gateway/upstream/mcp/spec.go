@@ -11,13 +11,14 @@
 // after 1,000 pages, 20,000 tools or 128 MiB. Requests that a server makes of
 // its client (sampling, elicitation, roots) are refused, as one session
 // serves all callers; a 2026-07-28 server's input requests come back as the
-// result of the call. There is no OAuth: a server that wants a token gets it
-// from the configured headers.
+// result of the call. A server that wants a token gets it from the configured
+// headers, or as package login has it.
 package mcp
 
 import (
 	"time"
 
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
 )
 
@@ -32,6 +33,7 @@ type Spec struct {
 	Cwd          string            // working folder; "" means this process's
 	URL          string            // of an HTTP server
 	Headers      map[string]string // sent with every HTTP request
+	Auth         login.Config      // how tokens for an HTTP server are had
 	StartTimeout time.Duration     // from start to handshake, downloads included; 0 means 60 s
 	Timeout      time.Duration     // of one call; 0 means the gateway's default
 	Refresh      time.Duration     // between two listings; 0 means 15 min, of a program that runs only when it is needed 24 h

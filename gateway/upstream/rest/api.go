@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
 	"github.com/tooldex/tooldex/gateway/upstream/queue"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/call"
@@ -36,6 +37,7 @@ type api struct {
 	log     *slog.Logger
 	mask    mask.Masker
 	auth    *call.Authenticator
+	login   *login.Source   // nil for none
 	clients [2]*http.Client // for public addresses, and for all
 	calls   *queue.Queue    // those under way, and those that wait for a place
 	end     func()          // ends run; nil before it
@@ -64,6 +66,9 @@ func newAPI(sp Spec, o Options) *api {
 		shown: upstream.Status{Name: sp.Name, State: upstream.Idle, Why: "not needed yet", Since: time.Now(), Transport: "rest"},
 	}
 	a.auth = &call.Authenticator{Auth: sp.Auth, Client: a.client(sp.Auth.Credentials.TokenURL, true), Secrets: &secret.Resolver{}}
+	if t := sp.Login.Type; t != "" && t != login.None {
+		a.login = login.New(login.Options{Server: sp.Name, URL: sp.Where(), Config: sp.Login, Store: o.Logins, Secrets: a.auth.Secrets, Mask: secrets})
+	}
 	if sp.Disabled != "" {
 		a.shown.State, a.shown.Why, a.shown.Error = upstream.Disabled, sp.Disabled, sp.Disabled
 	}

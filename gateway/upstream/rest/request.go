@@ -57,9 +57,9 @@ func (a *api) call(ctx context.Context, r upstream.Request) (upstream.Result, er
 	}
 	if err != nil {
 		x.release()
-		return fail(x.sent.Load(), x.mask().Error(err))
+		return fail(x.sent.Load(), x.mask().Error(a.mask.Error(err)))
 	}
-	return upstream.Result{Raw: x.mask().JSON(raw), Protocol: protocolVersion, Sent: x.sent.Load(), Released: x.release}, nil
+	return upstream.Result{Raw: a.mask.JSON(x.mask().JSON(raw)), Protocol: protocolVersion, Sent: x.sent.Load(), Released: x.release}, nil
 }
 
 // where is the base of an operation, and whether the operator meant it, who
@@ -83,6 +83,7 @@ type exchange struct {
 	sent    atomic.Bool // a request may have reached the API
 	secrets map[string]string
 	share   atomic.Int64 // of room
+	denied  error        // why the API takes no token of a login
 }
 
 // room bounds the bytes of large replies in memory, as package mcp bounds its
@@ -125,7 +126,7 @@ func (x *exchange) repeat(ctx context.Context, r upstream.Request) ([]byte, erro
 			if pause(ctx, after) {
 				continue
 			}
-		case err == nil && res.StatusCode == http.StatusUnauthorized && !renewed && x.api.auth.Refused(res.Request):
+		case err == nil && turnedAway(res.StatusCode) && !renewed && x.refused(res):
 			renewed = true // the token may have been taken back
 			continue
 		case err == nil && busy(res.StatusCode) && r.Idempotent && try < r.Retries:
@@ -137,6 +138,9 @@ func (x *exchange) repeat(ctx context.Context, r upstream.Request) ([]byte, erro
 			return nil, err
 		}
 		x.judge(res)
+		if x.denied != nil && turnedAway(res.StatusCode) {
+			return nil, fmt.Errorf("%w (HTTP %s)", x.denied, res.Status)
+		}
 		return call.Result(res, body, address), nil
 	}
 }
@@ -145,6 +149,11 @@ func (x *exchange) repeat(ctx context.Context, r upstream.Request) ([]byte, erro
 func repeatable(err error) bool {
 	var argument *call.ArgumentError
 	return !errors.As(err, &argument) && (errors.Is(err, upstream.ErrNotConnected) || errors.Is(err, upstream.ErrGone))
+}
+
+// turnedAway reports replies that want other credentials.
+func turnedAway(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
 // busy reports replies that ask to come again.
@@ -203,6 +212,11 @@ func (x *exchange) once(ctx context.Context, r upstream.Request) (res *http.Resp
 		return nil, nil, "", err
 	}
 	x.remember(secrets)
+	if x.api.login != nil {
+		if err := x.api.login.Sign(req); err != nil {
+			return nil, nil, "", err
+		}
+	}
 	res, err = x.api.client(x.base, x.trusted).Do(req)
 	if err != nil {
 		return nil, nil, "", lost(ctx, web.Cause(err), wrote.Load())
@@ -219,6 +233,16 @@ func (x *exchange) once(ctx context.Context, r upstream.Request) (res *http.Resp
 		return nil, nil, "", err
 	}
 	return res, body, address, nil
+}
+
+// refused reports whether other credentials may be had than those that an
+// answer refuses.
+func (x *exchange) refused(res *http.Response) (again bool) {
+	if x.api.login == nil {
+		return res.StatusCode == http.StatusUnauthorized && x.api.auth.Refused(res.Request)
+	}
+	again, x.denied = x.api.login.Refused(res.Request, res)
+	return again
 }
 
 // remember keeps secrets that were sent, to hide them.
@@ -246,11 +270,15 @@ func lost(ctx context.Context, err error, sent bool) error {
 
 // judge notes whether the API takes our credentials.
 func (x *exchange) judge(res *http.Response) {
-	refused := res.StatusCode == http.StatusUnauthorized
+	refused := res.StatusCode == http.StatusUnauthorized || x.denied != nil && turnedAway(res.StatusCode)
 	x.api.change(func(st *upstream.Status) {
 		switch {
 		case refused:
-			st.State, st.Why = upstream.NeedsLogin, "it answered 401 Unauthorized to "+x.op.Method+" "+x.op.Path+": check auth in the configuration"
+			st.State = upstream.NeedsLogin
+			st.Why = "it answered 401 Unauthorized to " + x.op.Method + " " + x.op.Path + ": check auth in the configuration"
+			if x.denied != nil {
+				st.Why = x.denied.Error()
+			}
 			st.Error = st.Why
 		case st.State == upstream.NeedsLogin && res.StatusCode < 400:
 			st.State, st.Why, st.Error = upstream.Ready, "", ""

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 )
 
 // Options are the settings that all APIs of a Set share. The zero value is
@@ -21,6 +22,9 @@ type Options struct {
 	// Stored tells what is known of an API's tools from before: how many there
 	// are, and when they were made, zero if never. Nil knows nothing.
 	Stored func(server string) (tools int, listed time.Time)
+
+	// Logins keeps the logins to APIs; nil keeps none.
+	Logins login.Store
 
 	Logger         *slog.Logger  // nil discards
 	DefaultTimeout time.Duration // of a call whose ctx has no deadline; 0 means 30 s

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/call"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/openapi"
 )
@@ -23,6 +25,7 @@ type Spec struct {
 	Origin
 	Singles     []openapi.Single
 	Auth        call.Auth
+	Login       login.Config      // with a Type, in place of Auth
 	Headers     map[string]string // sent with every request
 	Timeout     time.Duration     // of one call; 0 means the gateway's default
 	Refresh     time.Duration     // between two readings of the document; 0 means 1 h
@@ -70,7 +73,24 @@ func (sp Spec) Check() error {
 			errs = append(errs, fmt.Errorf("headers.%s: it is no header: a name of letters, digits and dashes, a value without control characters", name))
 		}
 	}
+	if sp.Login.Type != "" && sp.Login.Type != login.None {
+		if !reflect.DeepEqual(sp.Auth, call.Auth{}) {
+			errs = append(errs, errors.New("auth: type and another way to prove who calls; keep one"))
+		}
+		if sp.Where() == "" {
+			errs = append(errs, errors.New("auth: its tokens are for base_url, which is missing"))
+		}
+		errs = append(errs, sp.Login.Check())
+	}
 	return errors.Join(append(errs, checkAuth(sp.Auth)...)...)
+}
+
+// Where is the address that tokens are for, "" if it is not known.
+func (sp Spec) Where() string {
+	if sp.BaseURL == "" && isAddress(sp.Document) {
+		return sp.Document
+	}
+	return sp.BaseURL
 }
 
 // checkAuth says what is wrong with how requests prove who makes them.

@@ -1,5 +1,6 @@
-// Package authcmd has the commands about who may call: auth token new, list and
-// revoke, and auth explain.
+// Package authcmd has the commands about who may call (auth token new, list and
+// revoke, auth explain) and at which servers somebody has logged in (auth login,
+// logout and status).
 package authcmd
 
 import (
@@ -25,13 +26,13 @@ type commands struct{ *cli.CLI }
 func Commands(shared *cli.CLI) []*cobra.Command {
 	c := commands{shared}
 	return []*cobra.Command{cli.Group(&cobra.Command{
-		Use: "auth", Short: "Manage tokens, and say who may see and run what",
-		Long:    "Who calls is found out by a bearer token, a client's certificate, or over stdio\nby the user of the process. What they may do say the grants of the\nconfiguration's section auth; what these do not give, nobody has.",
-		Example: "  tooldex auth token new ci-bot --team platform\n  tooldex auth explain token:ci-bot",
+		Use: "auth", Short: "Log in at servers; manage tokens, and say who may see and run what",
+		Long:    "Who calls is found out by a bearer token, a client's certificate, or over stdio\nby the user of the process. What they may do say the grants of the\nconfiguration's section auth; what these do not give, nobody has.\n\nlogin, logout and status are of the other side: servers that want to know who\nyou are.",
+		Example: "  tooldex auth login notion\n  tooldex auth token new ci-bot --team platform\n  tooldex auth explain token:ci-bot",
 	}, cli.Group(&cobra.Command{
 		Use: "token", Short: "Make, list and revoke static tokens",
 		Example: "  tooldex auth token new ci-bot\n  tooldex auth token list\n  tooldex auth token revoke ci-bot",
-	}, c.newToken(), c.listTokens(), c.revokeToken()), c.explain())}
+	}, c.newToken(), c.listTokens(), c.revokeToken()), c.explain(), c.login(), c.logout(), c.loginStatus())}
 }
 
 // file is where tokens of this configuration are kept.

@@ -221,7 +221,7 @@ func (c commands) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctor
 	probe := *cfg
 	probe.State = "" // in memory: the doctor changes nothing
 	probe.Embedding = config.Embedding{Provider: embed.None}
-	e, err := c.Open(cmd, &probe, app.Options{Online: true, Servers: f.servers}, true)
+	e, err := c.Open(cmd, &probe, app.Options{Online: true, Servers: f.servers, Logins: cfg.State}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -252,6 +252,9 @@ func serverFindings(row app.Relisting, section string) []finding {
 	what := "server " + row.Server
 	if row.Error != "" {
 		mend := "mend " + section + "." + row.Server
+		if row.Login {
+			return []finding{{what, false, row.Error, "tooldex auth login " + row.Server}}
+		}
 		if refused.MatchString(row.Error) {
 			mend = "the server wants other credentials: mend the headers of " + section + "." + row.Server + " and the variables in them"
 		}

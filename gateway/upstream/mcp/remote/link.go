@@ -120,7 +120,7 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 	detach func()      // unties the exchange from the SDK's context
 	timer  *time.Timer // until the answer, or until its head
-	advice string      // of the Signer, about an answer 401 or 403
+	why    error       // of the Signer, about an answer 401 or 403
 }
 
 // opens reports a request that begins a session.

@@ -13,8 +13,9 @@ type Signer interface {
 	Sign(req *http.Request) error
 	// Refused is told of an answer 401 or 403, whose body is not its business.
 	// It reports whether the request may succeed when it is signed again, and
-	// else what to do about it, "" if it does not know.
-	Refused(req *http.Request, resp *http.Response) (again bool, advice string)
+	// else why not and what to do about it, an upstream.ErrUnauthorized, or nil
+	// if it does not know.
+	Refused(req *http.Request, resp *http.Response) (again bool, why error)
 }
 
 // send sends a request, and once more when that may help after its credentials
@@ -24,8 +25,8 @@ func (l *Link) send(x *exchange, out *http.Request) (*http.Response, error) {
 	if err != nil || !turnedAway(resp.StatusCode) || l.o.Signer == nil {
 		return resp, err
 	}
-	again, advice := l.o.Signer.Refused(out, resp)
-	x.advice = advice
+	again, why := l.o.Signer.Refused(out, resp)
+	x.why = why
 	if !again {
 		return resp, nil
 	}
@@ -40,7 +41,7 @@ func (l *Link) send(x *exchange, out *http.Request) (*http.Response, error) {
 	}
 	resp.Body.Close()
 	if resp, err = l.base.RoundTrip(next); err == nil && turnedAway(resp.StatusCode) {
-		_, x.advice = l.o.Signer.Refused(next, resp)
+		_, x.why = l.o.Signer.Refused(next, resp)
 	}
 	return resp, err
 }
@@ -48,11 +49,10 @@ func (l *Link) send(x *exchange, out *http.Request) (*http.Response, error) {
 // unauthorized is the error of an answer that asks for other credentials than
 // those configured, or for some.
 func (l *Link) unauthorized(x *exchange, answer string) error {
-	advice := x.advice
-	if advice != "" {
-		return fmt.Errorf("%w: HTTP %s: %s", upstream.ErrUnauthorized, answer, advice)
+	if x.why != nil {
+		return fmt.Errorf("%w (HTTP %s)", x.why, answer)
 	}
-	advice = "it wants a login: give its token under headers"
+	advice := "it wants a login: give its token under headers"
 	if len(l.o.Headers) > 0 || l.o.Signer != nil || l.origin.User != nil || l.origin.RawQuery != "" {
 		advice = "check its token"
 	}

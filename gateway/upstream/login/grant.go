@@ -1,0 +1,158 @@
+package login
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+)
+
+// errInvalidGrant reports an authorization server that says that a grant, such
+// as a refresh token, holds no more.
+var errInvalidGrant = errors.New("the authorization server does not take it any more")
+
+// A grant is one request for a token.
+type grant struct {
+	client Client
+	url    string
+	scopes []string
+	form   url.Values // grant_type and what belongs to it
+}
+
+// ask asks for a token. Every grant is one of client credentials with another
+// grant_type to the library.
+func (s *Source) ask(ctx context.Context, g grant) (*oauth2.Token, error) {
+	c := clientcredentials.Config{
+		ClientID: g.client.ID, ClientSecret: g.client.Secret, TokenURL: g.url, Scopes: g.scopes, EndpointParams: g.form, AuthStyle: g.client.Style,
+	}
+	token, err := c.Token(context.WithValue(ctx, oauth2.HTTPClient, s.client))
+	if err != nil {
+		return nil, told(g.url, err)
+	}
+	s.o.Mask.Add(token.AccessToken, token.RefreshToken)
+	return token, nil
+}
+
+// told is the error of a token endpoint without what else it answered.
+func told(address string, err error) error {
+	var refused *oauth2.RetrieveError
+	var lost *url.Error
+	switch {
+	case errors.As(err, &refused) && refused.ErrorCode != "":
+		text := strings.TrimSuffix(refused.ErrorCode+": "+clip(refused.ErrorDescription, 300), ": ")
+		if refused.ErrorCode == "invalid_grant" || refused.ErrorCode == "invalid_client" || refused.ErrorCode == "unauthorized_client" {
+			return fmt.Errorf("%s: %s (%w)", address, text, errInvalidGrant)
+		}
+		return fmt.Errorf("%s: %s", address, text)
+	case errors.As(err, &refused) && refused.Response != nil:
+		return fmt.Errorf("%s: HTTP %s", address, refused.Response.Status)
+	case errors.As(err, &lost):
+		return fmt.Errorf("%s: %w", address, lost.Err)
+	}
+	return fmt.Errorf("%s: %w", address, err)
+}
+
+func clip(text string, n int) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) > n {
+		text = strings.ToValidUTF8(text[:n], "") + "…"
+	}
+	return text
+}
+
+// scopesOf are the scopes of a token, those that were asked for where the
+// server does not say.
+func scopesOf(t *oauth2.Token, asked []string) []string {
+	if text, ok := t.Extra("scope").(string); ok {
+		return strings.Fields(text)
+	}
+	return asked
+}
+
+// style is how a client proves itself to a server that knows these methods:
+// in the body, as OAuth 2.1 prefers, unless it only takes the header.
+func style(methods []string, secret string) oauth2.AuthStyle {
+	post, basic := false, len(methods) == 0
+	for _, m := range methods {
+		post, basic = post || m == "client_secret_post", basic || m == "client_secret_basic"
+	}
+	if secret != "" && basic && !post {
+		return oauth2.AuthStyleInHeader
+	}
+	return oauth2.AuthStyleInParams
+}
+
+// assertionTime is how long a signed assertion holds.
+const assertionTime = 5 * time.Minute
+
+// assertion is the signed JWT by which a client with a key proves itself
+// (RFC 7523, section 2.2).
+func assertion(id, audience, key string) (string, error) {
+	private, algorithm, err := readKey(key)
+	if err != nil {
+		return "", err
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: private}, (&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return "", fmt.Errorf("auth.private_key: %w", err)
+	}
+	now := time.Now()
+	return jwt.Signed(signer).Claims(jwt.Claims{
+		Issuer: id, Subject: id, Audience: jwt.Audience{audience}, ID: rand.Text(),
+		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(now.Add(assertionTime)),
+	}).Serialize()
+}
+
+// readKey reads a private key in PEM and says which algorithm goes with it.
+func readKey(text string) (crypto.Signer, jose.SignatureAlgorithm, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, "", errors.New("auth.private_key: it is no key in PEM")
+	}
+	var key any
+	var err error
+	switch block.Type {
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	default:
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	}
+	if err != nil {
+		return nil, "", errors.New("auth.private_key: it is no private key that can be read, PKCS 8 for instance")
+	}
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return k, jose.RS256, nil
+	case ed25519.PrivateKey:
+		return k, jose.EdDSA, nil
+	case *ecdsa.PrivateKey:
+		for bits, a := range map[int]jose.SignatureAlgorithm{256: jose.ES256, 384: jose.ES384, 521: jose.ES512} {
+			if k.Curve.Params().BitSize == bits {
+				return k, a, nil
+			}
+		}
+	}
+	return nil, "", errors.New("auth.private_key: it is neither RSA nor Ed25519 nor one of P-256, P-384 and P-521")
+}

@@ -1,0 +1,322 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/rest/web"
+)
+
+// early is how long before it runs out a token is refreshed.
+const early = 30 * time.Second
+
+// Sign gives a request its token, if there is one. A request without one goes
+// out too: the server may not want any.
+func (s *Source) Sign(req *http.Request) error {
+	var token string
+	var err error
+	switch s.o.Config.Type {
+	case None:
+		return nil
+	case "", OAuth:
+		token, err = s.personal(req.Context())
+	default:
+		token, err = s.machine(req.Context())
+	}
+	if err != nil {
+		return fmt.Errorf("token of server %s: %w", s.o.Server, err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return nil
+}
+
+// personal is the token of whoever logged in, "" when nobody is.
+func (s *Source) personal(ctx context.Context) (string, error) {
+	l, err := s.Kept()
+	if err != nil || l == nil {
+		return "", err
+	}
+	if l.Access != "" && !l.stale(early) || l.Refresh == "" {
+		return l.Access, nil
+	}
+	renewed, err := s.renew(ctx, l.Access)
+	switch {
+	case err == nil && renewed != nil:
+		return renewed.Access, nil
+	case err == nil || !l.stale(0):
+		return l.Access, nil // it holds for some seconds
+	}
+	return "", err
+}
+
+// Refused is told of an answer 401 or 403 to a request. It reports whether the
+// request may succeed when it is signed again, and else what to do.
+func (s *Source) Refused(req *http.Request, resp *http.Response) (again bool, why error) {
+	c := challengeOf(resp)
+	used := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+	if resp.StatusCode == http.StatusForbidden && c.code != "insufficient_scope" || s.o.Config.Type == None {
+		return false, nil
+	}
+	switch s.o.Config.Type {
+	case "", OAuth:
+		return s.personalRefused(req.Context(), resp.StatusCode, c, used)
+	}
+	_, err := s.fetched(req.Context(), used, &c)
+	if err != nil {
+		return false, fmt.Errorf("%w: server %s gets no token: %w", upstream.ErrUnauthorized, s.o.Server, err)
+	}
+	if s.holds() != used {
+		return true, nil
+	}
+	return false, fmt.Errorf("%w: server %s takes no token that client %q gets; check its rights there", upstream.ErrUnauthorized, s.o.Server, s.o.Config.ClientID)
+}
+
+func (s *Source) personalRefused(ctx context.Context, status int, c challenge, used string) (again bool, why error) {
+	command := "tooldex auth login " + s.o.Server
+	l, err := s.Kept()
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("server %s %w: %w", s.o.Server, upstream.ErrNeedsLogin, err)
+	case l == nil && !c.bearer && s.o.Config.Type == "":
+		return false, nil // it may want something else
+	case l == nil:
+		return false, fmt.Errorf("server %s %w: %s", s.o.Server, upstream.ErrNeedsLogin, command)
+	case status == http.StatusForbidden:
+		return false, s.wants(ctx, c.scopes, command)
+	case l.Access != "" && l.Access != used:
+		return true, nil
+	case l.Refresh != "":
+		if renewed, err := s.renew(ctx, used); err == nil && renewed != nil && renewed.Access != used && renewed.Access != "" {
+			return true, nil
+		} else if err != nil && !errors.Is(err, errInvalidGrant) {
+			return false, fmt.Errorf("%w: server %s wants another token, which could not be had: %w", upstream.ErrUnauthorized, s.o.Server, err)
+		}
+	}
+	return false, fmt.Errorf("server %s %w again: %s", s.o.Server, upstream.ErrNeedsLogin, command)
+}
+
+// wants keeps which scopes the server misses, for the next login.
+func (s *Source) wants(ctx context.Context, scopes []string, command string) error {
+	err := s.change(ctx, func(l *Login) (*Login, error) {
+		if l != nil {
+			l.Wanted = union(l.Wanted, scopes)
+		}
+		return l, nil
+	})
+	if err != nil {
+		command += " --scope " + strings.Join(scopes, ",")
+	}
+	what := "more rights"
+	if len(scopes) > 0 {
+		what += " (" + clip(strings.Join(scopes, " "), 200) + ")"
+	}
+	return fmt.Errorf("server %s %w with %s: %s", s.o.Server, upstream.ErrNeedsLogin, what, command)
+}
+
+// renew has the login refreshed whose token was used, unless some process has
+// done so already. It returns nil when nobody is logged in. Callers that go
+// away do not stop it: the answer is the only one that there is.
+func (s *Source) renew(ctx context.Context, used string) (*Login, error) {
+	done := s.once.DoChan("renew "+used, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*askTimeout)
+		defer cancel()
+		var now *Login
+		var failed error
+		err := s.change(ctx, func(l *Login) (*Login, error) {
+			now, failed = s.refreshed(ctx, l, used)
+			return now, nil
+		})
+		return now, errors.Join(err, failed)
+	})
+	select {
+	case r := <-done:
+		l, _ := r.Val.(*Login)
+		return l, r.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// refreshed is l with new tokens. One that cannot be refreshed any more says
+// so; after any other failure it is as it was.
+func (s *Source) refreshed(ctx context.Context, l *Login, used string) (*Login, error) {
+	if l == nil || l.Refresh == "" || l.Access != used && !l.stale(early) {
+		return l, nil
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.Refresh}}
+	if l.Resource != "" {
+		form.Set("resource", l.Resource)
+	}
+	client, err := s.proved(ctx, l.Client, l.Issuer, form)
+	if err != nil {
+		return l, err
+	}
+	token, err := s.ask(ctx, grant{client: client, url: l.TokenURL, form: form})
+	if errors.Is(err, errInvalidGrant) {
+		l.Access, l.Refresh, l.Expires, l.Refused = "", "", time.Time{}, err.Error()
+		return l, err
+	}
+	if err != nil {
+		return l, err
+	}
+	l.take(token, l.Scopes)
+	return l, nil
+}
+
+// take takes a token over.
+func (l *Login) take(t *oauth2.Token, asked []string) {
+	l.Access, l.Expires, l.Refused = t.AccessToken, t.Expiry, ""
+	l.Scopes = scopesOf(t, asked)
+	if t.RefreshToken != "" {
+		l.Refresh = t.RefreshToken
+	}
+}
+
+// proved is a client with what proves it: its secret, or in form a signed
+// assertion.
+func (s *Source) proved(ctx context.Context, c Client, audience string, form url.Values) (Client, error) {
+	config := s.o.Config
+	switch {
+	case c.ID != config.ClientID || c.ID == "": // it registered itself
+	case config.PrivateKey != "":
+		key, _, err := s.o.Secrets.Resolve(ctx, config.PrivateKey)
+		if err != nil {
+			return c, err
+		}
+		signed, err := assertion(c.ID, audience, key)
+		if err != nil {
+			return c, err
+		}
+		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		form.Set("client_assertion", signed)
+		c.Style = oauth2.AuthStyleInParams
+	default:
+		value, values, err := s.o.Secrets.Resolve(ctx, config.ClientSecret)
+		if err != nil {
+			return c, err
+		}
+		s.o.Mask.Add(values...)
+		c.Secret = value
+	}
+	return c, nil
+}
+
+// holds is the token of a machine, "" for none.
+func (s *Source) holds() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.token == nil {
+		return ""
+	}
+	return s.token.AccessToken
+}
+
+// machine is a token that was fetched before, or is now where it is known from
+// whom: else the server has to say so first.
+func (s *Source) machine(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	t, known := s.token, s.o.Config.TokenURL != ""
+	s.mu.Unlock()
+	switch {
+	case t != nil && (t.Expiry.IsZero() || time.Now().Add(early).Before(t.Expiry)):
+		return t.AccessToken, nil
+	case t == nil && !known:
+		return "", nil
+	}
+	used := ""
+	if t != nil {
+		used = t.AccessToken
+	}
+	return s.fetched(ctx, used, nil)
+}
+
+// fetched is a token in place of the one that was used; the same when the
+// server asks for no other than it was asked for.
+func (s *Source) fetched(ctx context.Context, used string, c *challenge) (string, error) {
+	done := s.once.DoChan("fetch "+used, func() (any, error) {
+		if now := s.holds(); now != used {
+			return now, nil
+		}
+		s.mu.Lock()
+		before := s.scopes
+		s.mu.Unlock()
+		if c != nil && c.code == "insufficient_scope" && !slices.ContainsFunc(c.scopes, func(w string) bool { return !slices.Contains(before, w) }) {
+			return used, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		defer cancel()
+		token, scopes, err := s.fetchToken(ctx, c, before)
+		if err != nil {
+			return "", err
+		}
+		s.mu.Lock()
+		s.token, s.scopes = token, scopes
+		s.mu.Unlock()
+		return token.AccessToken, nil
+	})
+	select {
+	case r := <-done:
+		token, _ := r.Val.(string)
+		return token, r.Err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// fetchToken fetches the token of a machine with the scopes of before, too.
+func (s *Source) fetchToken(ctx context.Context, c *challenge, before []string) (*oauth2.Token, []string, error) {
+	config := s.o.Config
+	p := place{resource: config.Resource}
+	tokenURL, issuer, methods := config.TokenURL, config.Issuer, []string(nil)
+	if tokenURL == "" {
+		var err error
+		if p, err = s.find(ctx, c); err != nil {
+			return nil, nil, web.Cause(err)
+		}
+		tokenURL, issuer, methods = p.server.TokenEndpoint, p.server.Issuer, p.server.TokenEndpointAuthMethodsSupported
+	}
+	if issuer == "" {
+		issuer = tokenURL
+	}
+	scopes := config.Scopes
+	if len(scopes) == 0 {
+		scopes = p.scopes
+	}
+	if c != nil {
+		scopes = union(scopes, c.scopes)
+	}
+	scopes = union(before, scopes)
+	form := url.Values{}
+	if p.resource != "" {
+		form.Set("resource", p.resource)
+	}
+	if config.Audience != "" {
+		form.Set("audience", config.Audience)
+	}
+	if config.Type == JWTBearer {
+		jwt, values, err := s.o.Secrets.Resolve(ctx, config.Assertion)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.o.Mask.Add(values...)
+		form.Set("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")
+		form.Set("assertion", jwt)
+	}
+	client, err := s.proved(ctx, Client{ID: config.ClientID, Style: style(methods, config.ClientSecret)}, issuer, form)
+	if err != nil {
+		return nil, nil, err
+	}
+	token, err := s.ask(ctx, grant{client: client, url: tokenURL, scopes: scopes, form: form})
+	return token, scopes, err
+}
