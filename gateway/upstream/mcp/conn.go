@@ -143,9 +143,9 @@ func (d dialer) attempt(ctx context.Context, transport, version string) (*conn, 
 		l := stdio.NewLink(proc, c.tap, stdio.Options{Garbage: d.garbage, Patience: d.discoverTimeout})
 		c.link, t = l, l
 	default:
-		headers, _ := d.spec.headers()
+		headers, secrets := d.spec.headers()
 		l := remote.NewLink(c.tap, remote.Options{
-			URL: d.spec.URL, Headers: headers, Signer: d.signer, SSE: transport == "sse", // checked by NewSet
+			URL: d.spec.URL, Headers: headers, Signer: d.signer, Secret: len(secrets) > 0, SSE: transport == "sse", // checked by NewSet
 			Patience: d.discoverTimeout, ListenPause: d.listenPause, Changed: signal, Doubt: c.doubt,
 		})
 		c.link, t = l, l.Transport()

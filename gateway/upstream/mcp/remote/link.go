@@ -62,6 +62,7 @@ type Options struct {
 	URL         string            // that parses
 	Headers     map[string]string // of every request
 	Signer      Signer            // of every request; nil for none
+	Secret      bool              // the Signer adds what the operator wrote
 	SSE         bool              // legacy HTTP+SSE: answers come on the stream of the one GET
 	Patience    time.Duration     // with the answer to server/discover; 0 waits for it alone
 	ListenPause time.Duration     // before a stream of changes is opened again

@@ -53,7 +53,7 @@ func (l *Link) unauthorized(x *exchange, answer string) error {
 		return fmt.Errorf("%w (HTTP %s)", x.why, answer)
 	}
 	advice := "it wants a login: give its token under headers"
-	if len(l.o.Headers) > 0 || l.o.Signer != nil || l.origin.User != nil || l.origin.RawQuery != "" {
+	if len(l.o.Headers) > 0 || l.o.Secret || l.origin.User != nil || l.origin.RawQuery != "" {
 		advice = "check its token"
 	}
 	return fmt.Errorf("%w: HTTP %s: %s", upstream.ErrUnauthorized, answer, advice)
