@@ -46,6 +46,8 @@ func (c commands) login() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&scopes, "scope", nil, "ask for this `scope` in place of those that the server names; repeat it for more")
 	fs.DurationVar(&timeout, "timeout", 5*time.Minute, "how `long` to wait for the browser")
+	// Which scopes there are knows the server alone.
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.NoFileCompletions)
 	fs.BoolVar(&quiet, "no-browser", false, "only print the address")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, kept, err := c.logins(cmd)
