@@ -76,12 +76,13 @@ func (c commands) runCall(cmd *cobra.Command, tool string, pairs []string, f *ca
 	}
 	// Servers that run already are used; else the catalog says which to start.
 	var o app.Options
+	var silent *attach.SilentError
 	running, err := app.Running(cmd.Context(), cfg, c.Version)
 	switch {
 	case err == nil:
 		o.Calls = running
-	case errors.As(err, new(*attach.SilentError)):
-		c.Note("warning: %v; the tool's server is started for this call", err)
+	case errors.As(err, &silent):
+		c.Note("warning: %v; the tool's server is started for this call", silent)
 	}
 	look, err := c.Open(cmd, cfg, o, true)
 	if err != nil {
