@@ -6,17 +6,25 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Interrupts turn signals into the end of a command: the first cancels it,
-// the second ends the process at once. SIGHUP, which a closed terminal sends
+// the second ends the process at once, unless it is the first once more. SIGHUP, which a closed terminal sends
 // too, does what the command says, else it counts as an interrupt.
 type Interrupts struct {
 	Exit func(code int) // ends the process
 
 	mu     sync.Mutex // guards hangup
 	hangup func()
+
+	first os.Signal // that cancelled the command
+	since time.Time // when
 }
+
+// repeated is for how long the first signal may come again and still be one:
+// timeout and others send it to the process and to its group.
+const repeated = 500 * time.Millisecond
 
 // OnHangup makes SIGHUP run f instead of ending the command.
 func (i *Interrupts) OnHangup(f func()) {
@@ -66,7 +74,11 @@ func (i *Interrupts) take(s os.Signal, ending bool, cancel func()) {
 		}
 	}
 	if !ending {
+		i.first, i.since = s, time.Now()
 		cancel()
+		return
+	}
+	if s == i.first && time.Since(i.since) < repeated {
 		return
 	}
 	code := 1
