@@ -84,7 +84,8 @@ func (w *writer) raw(whole json.RawMessage) ([]byte, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if f.mediaType == "" || !strings.Contains(b.Type, "*") && b.Type != "application/octet-stream" {
+	said := f.mediaType != "" && !f.plain && b.Type == "application/octet-stream" // which may be anything
+	if !said && !(f.mediaType != "" && strings.Contains(b.Type, "*")) {
 		f.mediaType = b.Type
 	}
 	if strings.Contains(f.mediaType, "*") {
@@ -211,13 +212,14 @@ type file struct {
 	data      []byte
 	mediaType string
 	name      string
+	plain     bool // it was a text
 }
 
 // fileOf reads a data: URL; any other text is the file itself.
 func fileOf(argument, text string) (file, error) {
 	head, rest, ok := strings.Cut(text, ",")
 	if !ok || len(head) < 5 || !strings.EqualFold(head[:5], "data:") {
-		return file{data: []byte(text), mediaType: "text/plain; charset=utf-8", name: "file.txt"}, nil
+		return file{data: []byte(text), mediaType: "text/plain; charset=utf-8", name: "file.txt", plain: true}, nil
 	}
 	head, inBase64 := strings.CutSuffix(head[5:], ";base64")
 	mediaType, params, err := mime.ParseMediaType(head)

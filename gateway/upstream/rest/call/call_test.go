@@ -130,7 +130,9 @@ func TestBodies(t *testing.T) {
 		{openapi.Body{Kind: openapi.Text, Type: "application/xml", Argument: "body"}, `{"body":"<a/>"}`, "application/xml <a/>"},
 		{openapi.Body{Kind: openapi.Binary, Type: "image/png", Argument: "body"}, `{"body":"data:image/gif;base64,AAEC"}`, "image/png \x00\x01\x02"},
 		{openapi.Body{Kind: openapi.Binary, Type: "*/*", Argument: "body"}, `{"body":"data:image/gif;base64,AAEC"}`, "image/gif \x00\x01\x02"},
-		{openapi.Body{Kind: openapi.Binary, Type: "application/octet-stream", Argument: "body"}, `{"body":"plain, text"}`, "text/plain; charset=utf-8 plain, text"},
+		{openapi.Body{Kind: openapi.Binary, Type: "application/octet-stream", Argument: "body"}, `{"body":"plain, text"}`, "application/octet-stream plain, text"},
+		{openapi.Body{Kind: openapi.Binary, Type: "application/octet-stream", Argument: "body"}, `{"body":"data:image/gif;base64,AAEC"}`, "image/gif \x00\x01\x02"},
+		{openapi.Body{Kind: openapi.Binary, Type: "*/*", Argument: "body"}, `{"body":"plain, text"}`, "text/plain; charset=utf-8 plain, text"},
 	} {
 		req, body, err := build(t, &openapi.Operation{Method: "POST", Path: "/x", Body: &c.body}, c.arguments)
 		if err != nil {
