@@ -37,6 +37,9 @@ integration: ## real servers and clients from npm and the go-sdk
 conformance: ## the official conformance suite, both roles and eras
 	bash .ci/conformance/run
 
+rest: ## real OpenAPI documents, requests over GitHub's API, Prism
+	bash .ci/rest
+
 embedders: ## a real Ollama and a real llama-server
 	bash .ci/embedders
 
