@@ -179,3 +179,17 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Operations that describe no success are tools like others.
+func TestNoSuccess(t *testing.T) {
+	d := read(t, `{"openapi":"3.0.0","paths":{"/a":{"get":{"responses":{"404":{"description":"no"}}}},"/b":{"get":{}},
+		"/c":{"get":{"responses":{"default":{"content":{"application/json":{"schema":{"type":"object"}}}}}}}}}`, Options{})
+	for _, op := range d.Operations {
+		if op.Accept != "application/json, */*;q=0.1" || field(t, op, "outputSchema") != "null" {
+			t.Errorf("%s: accepts %q: %s", op.label(), op.Accept, op.Tool)
+		}
+	}
+	if len(d.Operations) != 3 || len(d.Warnings) > 0 {
+		t.Errorf("%d operations, warnings %q", len(d.Operations), d.Warnings)
+	}
+}
