@@ -12,7 +12,7 @@ SHARD      ?= 1/1
 PACKAGES   ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration conformance bench bench-compare cover paths cross release soak soak-load fuzz flakes container embedders eval others clean
+.PHONY: help build test lint demo integration conformance bench bench-compare cover paths cross release soak soak-load fuzz flakes container embedders rest eval others clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
