@@ -53,6 +53,13 @@ func TestPhrases(t *testing.T) {
 	if !slices.Equal(right, []string{"2", "3"}) {
 		t.Errorf("%q are right; want 2 and 3: what 1 asks is the set's own request, and no phrase", right)
 	}
+	known := labels.Set{Tools: []index.Tool{{Server: "github", Name: "create_pull_request", Description: "Create a new pull request in a GitHub repository.", Phrases: []string{"own"}}}}
+	if _, ph := phrased.Tools(&known, phrased.All); ph.Count < 2 {
+		t.Errorf("the pack does not know the tool: %+v", ph)
+	}
+	if tools, ph := phrased.Tools(&known, phrased.Own); ph.Count != 1 || !slices.Equal(tools[0].Phrases, []string{"own"}) {
+		t.Errorf("of its own it has %q: %+v", tools[0].Phrases, ph)
+	}
 	if len(set.Tools[0].Phrases) != 2 {
 		t.Errorf("the set was changed: %q", set.Tools[0].Phrases)
 	}

@@ -18,6 +18,7 @@ const (
 	None From = "none" // neither the tools' own nor the pack's
 	Pack From = "pack" // those that come with the binary
 	All  From = "all"  // the tools' own and the pack's
+	Own  From = "own"  // the tools' own alone, as a live catalog has them
 )
 
 // A Report says what phrases a set was searched with.
@@ -60,7 +61,7 @@ func (from From) of(t index.Tool) (said []string) {
 	if from == Pack || from == All {
 		said = phrase.Texts(pack.Builtin().Find(t.Name, t.Description))
 	}
-	if from == All {
+	if from == All || from == Own {
 		said = append(said, t.Phrases...)
 	}
 	return said

@@ -164,6 +164,49 @@ func TestImportKilled(t *testing.T) {
 	}
 }
 
+// What is imported counts when the live catalog is measured.
+func TestImportMeasured(t *testing.T) {
+	s := listedSample(t)
+	s.set(t, "phrases", object{"pack": "off"})
+	var tool struct{ Tool string }
+	line, _, _ := strings.Cut(output(t, tooldex(t), "phrases", "export", "--missing", "--config", s.config), "\n")
+	if err := json.Unmarshal([]byte(line), &tool); err != nil {
+		t.Fatalf("exported %s: %v", line, err)
+	}
+	server, name, _ := strings.Cut(tool.Tool, "/")
+	set := t.TempDir()
+	for name, text := range map[string]string{
+		"tools.jsonl":   fmt.Sprintf("{\"id\":%q,\"server\":%q,\"name\":%q}\n", tool.Tool, server, name),
+		"queries.jsonl": `{"id":"1","text":"zyzzyva quux"}` + "\n",
+		"qrels.tsv":     "1\t" + tool.Tool + "\t1\n",
+		"all.tsv":       tool.Tool + "\tquux the zyzzyva\n",
+	} {
+		if err := os.WriteFile(filepath.Join(set, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measured := func() (hit float64, phrases int) {
+		var r struct {
+			Sets []struct {
+				Phrases struct{ Phrases int }
+				Metrics map[string]float64
+			}
+		}
+		out := output(t, tooldex(t), "eval", "run", set, "--catalog", "--mode", "keyword", "--embedder", "none", "--json", "--config", s.config)
+		if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Sets) != 1 {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return r.Sets[0].Metrics["hit@1"], r.Sets[0].Phrases.Phrases
+	}
+	if hit, n := measured(); hit != 0 || n != 0 {
+		t.Errorf("without phrases: hit@1 %v with %d phrases", hit, n)
+	}
+	output(t, tooldex(t), "phrases", "import", filepath.Join(set, "all.tsv"), "--config", s.config)
+	if hit, n := measured(); hit != 1 || n != 1 {
+		t.Errorf("imported: hit@1 %v with %d phrases", hit, n)
+	}
+}
+
 // TestRealModelEnrich has a real chat model write phrases that knows no
 // language: every tool is asked for, and what is stored of its answers, if
 // anything is, obeys the rules. llama-server fails itself at some of them.

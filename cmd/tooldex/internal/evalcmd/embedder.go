@@ -7,6 +7,7 @@ import (
 
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/index/phrase"
 	"github.com/tooldex/tooldex/internal/app"
 )
 
@@ -36,10 +37,16 @@ func (c commands) evalEmbedder(cmd *cobra.Command, name string) (e index.Embedde
 	return emb, done, nil
 }
 
-// catalogTools reads every tool of the state folder, with its raw object.
+// catalogTools reads every tool of the state folder, with its raw object and
+// the phrases that count, whatever their source.
 func (c commands) catalogTools(cmd *cobra.Command) (tools []index.Tool, err error) {
 	err = c.Offline(cmd, func(_ context.Context, e *app.Engine) (err error) {
 		tools, err = e.Tools()
+		for i := range tools {
+			if p, ok := e.Index.Phrases().Of(tools[i].ID()); ok {
+				tools[i].Phrases = phrase.Texts(p.Phrases[:p.Counted])
+			}
+		}
 		return err
 	})
 	return tools, err

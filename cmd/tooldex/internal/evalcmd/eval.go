@@ -74,7 +74,7 @@ func (f *evalFlags) addSearch(cmd *cobra.Command) {
 	fs.StringVar(&f.mode, "mode", "hybrid", "keyword, semantic or hybrid")
 	fs.StringVar(&f.embedder, "embedder", "builtin", "where vectors come from: builtin, none, or ollama or openai with the settings of the configuration")
 	fs.StringVar(&f.params, "params", "", "file with the ranking's parameters; default the shipped ones")
-	fs.StringVar(&f.phrases, "phrases", "", "what people say of the tools: none (default), pack (what comes with tooldex) or all (the sets' own too; default with --catalog)")
+	fs.StringVar(&f.phrases, "phrases", "", "what people say of the tools: none (default), pack (what comes with tooldex) or all (the tools' own too; with --catalog, where it is the default, what the catalog has)")
 	fs.IntSliceVar(&f.k, "k", []int{1, 5, 10}, "cut-offs of recall, hit and all")
 	fs.IntVar(&f.limit, "limit", 10, "rows that a client asks for")
 	fs.IntVar(&f.depth, "depth", 100, "rows that mrr and map look at, and that --run writes")
@@ -138,7 +138,7 @@ func (f *evalFlags) givenTools() ([]index.Tool, error) {
 	case f.catalog && f.tools != "":
 		return nil, errors.New("flags --catalog and --tools: want one of them")
 	case f.catalog:
-		return f.cli.catalogTools(f.cmd)
+		return f.cli.catalogTools(f.cmd) // with the phrases that count, of all sources
 	case f.tools != "":
 		return dumpedTools(f.tools)
 	}
@@ -186,13 +186,13 @@ func (f *evalFlags) options() (o eval.Options, done func(), err error) {
 }
 
 // whichPhrases reads --phrases. A set is measured without phrases unless they
-// are asked for; a live catalog as it is.
+// are asked for; a live catalog as it is, with what its configuration says of packs.
 func (f *evalFlags) whichPhrases() (phrased.From, error) {
 	switch {
+	case f.catalog && (f.phrases == "" || f.phrases == string(phrased.All)):
+		return phrased.Own, nil
 	case f.phrases != "":
 		return phrased.From(f.phrases), cli.OneOf(f.cmd, "phrases", f.phrases)
-	case f.catalog:
-		return phrased.All, nil
 	}
 	return phrased.None, nil
 }
