@@ -45,6 +45,7 @@ func TestStoppedServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	alone := client()
+	find(t, alone, "sort the lines of a text", "text/sort_lines") // it may have been stopped before it stored them
 	sorted(t, alone)
 	if n := servers(t, s); n != 2 {
 		t.Errorf("%d servers beside one that is stopped", n)
