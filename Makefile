@@ -12,7 +12,7 @@ SHARD      ?= 1/1
 PACKAGES   ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration conformance bench bench-compare cover paths cross release soak soak-load fuzz flakes container embedders rest eval others clean
+.PHONY: help build test lint demo integration conformance credentials bench bench-compare cover paths cross release soak soak-load fuzz flakes container embedders rest eval others clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
@@ -36,6 +36,9 @@ integration: ## real servers and clients from npm and the go-sdk
 
 conformance: ## the official conformance suite, both roles and eras
 	bash .ci/conformance/run
+
+credentials: ## logins at a real OpenID provider
+	bash .ci/credentials/run
 
 rest: ## real OpenAPI documents, requests over GitHub's API, Prism
 	bash .ci/rest

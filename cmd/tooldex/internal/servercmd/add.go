@@ -15,6 +15,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/restcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/embed"
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/rest"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/clients"
@@ -173,6 +174,7 @@ type addition struct {
 	Checked bool   `json:"checked"`
 	Tools   int    `json:"tools"`
 	Backup  string `json:"backup,omitempty"`
+	Login   bool   `json:"needs_login,omitempty"`
 }
 
 func (c entries) runAdd(cmd *cobra.Command, s clients.Server, f *addFlags) error {
@@ -195,7 +197,11 @@ func (c entries) runAdd(cmd *cobra.Command, s clients.Server, f *addFlags) error
 	}
 	out := addition{Config: path, Server: s.Name, Checked: !f.noCheck}
 	if !f.noCheck {
-		if out.Tools, err = c.try(cmd, planned.After, s.Name, f.timeout); err != nil {
+		out.Tools, err = c.try(cmd, planned.After, s.Name, f.timeout)
+		if errors.Is(err, upstream.ErrNeedsLogin) { // which it can be asked for once it is added
+			out.Checked, out.Login, err = false, true, nil
+		}
+		if err != nil {
 			return cli.Hint(err, "nothing was added; correct it, or add it all the same with --no-check")
 		}
 	}
@@ -209,6 +215,9 @@ func (c entries) runAdd(cmd *cobra.Command, s clients.Server, f *addFlags) error
 		if out.Checked {
 			c.Say("They are searchable now; a tooldex that is serving sees them by itself.")
 			return
+		}
+		if out.Login {
+			c.Say("It needs a login: \"tooldex auth login %s\", then", s.Name)
 		}
 		c.Say("\"tooldex reindex --server %s\" makes its tools searchable.", s.Name)
 	})
@@ -260,6 +269,9 @@ func (c entries) try(cmd *cobra.Command, cfg *config.Config, name string, timeou
 		return 0, context.Canceled
 	}
 	row := rows[0]
+	if row.Login {
+		return 0, upstream.ErrNeedsLogin
+	}
 	if row.Error != "" {
 		return 0, fmt.Errorf("server %s: %s", name, row.Error)
 	}
