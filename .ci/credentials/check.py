@@ -118,7 +118,7 @@ def main():
     check('list by client credentials', r.returncode == 0, r.stdout + r.stderr)
     r = run(machine, *call, env=os.environ | {'MACHINE_SECRET': 'secret-of-the-machine'})
     check('call by client credentials', r.returncode == 0 and given('client_credentials') > 0, r.stdout + r.stderr)
-    r = run(machine, *call, env=os.environ | {'MACHINE_SECRET': 'wrong-secret-of-it'})
+    r = run(machine, 'reindex', env=os.environ | {'MACHINE_SECRET': 'wrong-secret-of-it'})
     check('a wrong secret is refused, and not shown', r.returncode != 0 and 'invalid_client' in r.stdout + r.stderr and 'wrong-secret' not in r.stdout + r.stderr, r.stdout + r.stderr)
     for _, log in running:
         log.seek(0)
