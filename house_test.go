@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"gateway/limit":       {},
 	"gateway/learn":       {"gateway/.", "index"},
 	"gateway/native":      {"gateway/.", "gateway/rawjson", "gateway/surface/.", "gateway/view", "gateway/words", "index"},
-	"gateway/serve":       {"gateway/.", "gateway/auth/.", "gateway/native", "gateway/rawjson", "gateway/serve/heap", "gateway/surface", "gateway/upstream/.", "gateway/view", "gateway/words", "index"},
+	"gateway/serve":       {"gateway/.", "gateway/auth/.", "gateway/native", "gateway/rawjson", "gateway/serve/heap", "gateway/serve/turnstile", "gateway/surface", "gateway/upstream/.", "gateway/view", "gateway/words", "index"},
 	"gateway/surface":     {"gateway/.", "gateway/rawjson", "gateway/surface", "gateway/view", "gateway/words", "index"},
 	"gateway/upstream":    {"gateway/upstream/.", "gateway/upstream/mask", "gateway/upstream/queue", "gateway/upstream/rest/web", "gateway/upstream/secret"},
 	"gateway/view":        {"index"},

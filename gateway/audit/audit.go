@@ -86,7 +86,7 @@ var ErrClosed = errors.New("the audit is closed")
 
 const (
 	mostNames  = 64       // of arguments that are kept, the first in order
-	longName   = 128      // bytes of one
+	longName   = 128      // bytes of one, and of a request's id
 	mostValues = 64 << 10 // bytes of values; more are left out
 )
 

@@ -86,7 +86,7 @@ func (x *file) begin(path string, first Event) error {
 func (x *file) lines(last head, events ...Event) ([]byte, head, error) {
 	var lines []byte
 	for _, e := range events {
-		e.Time = e.Time.UTC()
+		e.Time, e.Request = e.Time.UTC(), e.Request[:min(len(e.Request), longName)]
 		body, err := json.Marshal(struct {
 			Seq int `json:"seq"`
 			Event

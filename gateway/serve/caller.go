@@ -79,9 +79,11 @@ func (h *Host) describe(mux *http.ServeMux) {
 	mux.HandleFunc(at+"/servers/{name}/mcp", about)
 }
 
-// disown has a request for another principal's session ask for one that never
-// was, so that it is answered as that.
+// disown takes from a request what only we may say, and has one for another
+// principal's session ask for one that never was, so that it is answered as
+// that.
 func (s *Server) disown(r *http.Request) {
+	r.Header.Del(requestHeader) // ours alone
 	id := r.Header.Get(sessionHeader)
 	if id != "" && s.sessions.foreign(sessionKey{s, id}, auth.Of(r.Context())) {
 		r.Header.Set(sessionHeader, rand.Text())

@@ -111,7 +111,7 @@ func (h *Host) retire(name string) {
 	h.leaving.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 		defer cancel()
-		_ = s.posts.drain(ctx) // what takes longer is cancelled
+		_ = s.posts.Drain(ctx) // what takes longer is cancelled
 		s.end(ctx)
 		h.sessions.drop(s)
 	})
@@ -199,7 +199,7 @@ func (h *Host) enter(name, method string) (s *Server, post func(), ok bool) {
 	if s == nil || method != http.MethodPost {
 		return s, func() {}, true
 	}
-	return s, sync.OnceFunc(s.posts.leave), s.posts.enter()
+	return s, sync.OnceFunc(s.posts.Leave), s.posts.Enter()
 }
 
 // checkHost refuses Host headers that no client of ours sends, so that a web

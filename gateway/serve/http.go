@@ -88,7 +88,7 @@ func (s *Server) end(ctx context.Context) {
 	stop, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	// A session that is closed drops the answers not yet written.
-	if err := s.posts.drain(stop); err != nil {
+	if err := s.posts.Drain(stop); err != nil {
 		s.log.Warn("http requests abandoned", "error", err)
 	}
 	s.closeSessions()

@@ -19,6 +19,10 @@ const (
 	versionHeader = "Mcp-Protocol-Version"
 	sessionHeader = "Mcp-Session-Id"
 	nameHeader    = "Mcp-Name"
+
+	// requestHeader has the id of a request, as JSON, on its way through the
+	// SDK, which keeps it from who answers.
+	requestHeader = "Tooldex-Request"
 )
 
 // handlers are those of the two eras.
@@ -55,6 +59,7 @@ func (h handlers) post(s *Server, w http.ResponseWriter, r *http.Request, m *mes
 	if s.stepUp(w, r, m) {
 		return
 	}
+	r.Header.Set(requestHeader, string(m.id))
 	raw, marked := m.forSDK()
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	r.ContentLength = int64(len(raw))

@@ -134,7 +134,7 @@ func TestDrain(t *testing.T) {
 	<-w.entered
 	drained := make(chan error, 1)
 	go func() { drained <- g.Drain(t.Context()) }()
-	for !g.underWay.isShut() {
+	for !g.underWay.IsShut() {
 		runtime.Gosched()
 	}
 	if msg, _ := fail(t, g, "list_tools", `{}`); !strings.Contains(msg, "shutting down") {

@@ -26,6 +26,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/native"
 	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/serve/heap"
+	"github.com/tooldex/tooldex/gateway/serve/turnstile"
 	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/surface/direct"
 	"github.com/tooldex/tooldex/gateway/surface/discover"
@@ -84,13 +85,13 @@ type Server struct {
 	aborted context.Context // done when calls under way must end
 	abort   context.CancelCauseFunc
 
-	underWay turnstile   // calls of meta-tools
-	posts    turnstile   // HTTP requests that carry them
-	retired  atomic.Bool // another has its place, or none
-	handlers handlers    // of HTTP
-	bodies   *bodies     // of its host
-	sessions *sessions   // as above
-	guard    Guard       // as above
+	underWay turnstile.Gate // calls of meta-tools
+	posts    turnstile.Gate // HTTP requests that carry them
+	retired  atomic.Bool    // another has its place, or none
+	handlers handlers       // of HTTP
+	bodies   *bodies        // of its host
+	sessions *sessions      // as above
+	guard    Guard          // as above
 	memories memories
 
 	subscriptions *subscriptions
@@ -170,10 +171,10 @@ func (s *Server) Call(ctx context.Context, tool string, args json.RawMessage) *s
 
 // call answers one call through the view of this server.
 func (s *Server) call(ctx context.Context, c surface.Call) *surface.Answer {
-	if !s.underWay.enter() {
+	if !s.underWay.Enter() {
 		return surface.ErrorAnswer(fmt.Sprintf("%s: %v and takes no further calls", c.Tool, s.whyEnded()), "reconnect and call again")
 	}
-	defer s.underWay.leave()
+	defer s.underWay.Leave()
 	heap.Enter()
 	defer heap.Leave()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -216,9 +217,9 @@ func origin(ctx context.Context, s *Server, c surface.Call) gateway.Origin {
 func (s *Server) Drain(ctx context.Context) error {
 	s.subscriptions.end()
 	defer s.offer.end()
-	if err := s.underWay.drain(ctx); err != nil {
+	if err := s.underWay.Drain(ctx); err != nil {
 		s.abort(s.whyEnded())
-		<-s.underWay.shut()
+		<-s.underWay.Shut()
 		return fmt.Errorf("drain calls under way: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"syscall"
 	"time"
@@ -136,6 +137,8 @@ func (c *stdioConn) note(r *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.IsCall() {
+		id, _ := json.Marshal(r.ID.Raw()) // a text or a number encodes
+		r.Extra = &mcp.RequestExtra{Header: http.Header{requestHeader: {string(id)}}}
 		if c.open[r.ID] == nil { // the SDK refuses an id in use
 			c.open[r.ID] = &openRequest{size: len(r.Params), stays: r.Method == "subscriptions/listen"}
 			c.pile.bytes += len(r.Params)

@@ -85,6 +85,9 @@ func (s *Server) callOf(ctx context.Context, req *mcp.CallToolRequest) surface.C
 		Tool: req.Params.Name, Arguments: req.Params.Arguments, Protocol: req.ProtocolVersion(),
 		Session: s.memories.session(req.Session, req.ProtocolVersion()),
 	}
+	if req.Extra != nil {
+		c.Request = req.Extra.Header.Get(requestHeader)
+	}
 	meta := map[string]json.RawMessage{}
 	for key, value := range req.Params.GetMeta() {
 		if raw, err := rawjson.Marshal(value); err == nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,13 +39,16 @@ type Access struct {
 	tokens *auth.Tokens
 	policy atomic.Pointer[auth.Policy] // nil: whoever calls is the operator
 
+	mu     sync.Mutex // guards visits
+	visits map[*visit]struct{}
+
 	asked  *config.OAuth   // of the verifier below
 	oauth  *oauth.Verifier // nil for none
 	issuer chan *oauth.Verifier
 }
 
 func newAccess(e *Engine) *Access {
-	a := &Access{e: e, issuer: make(chan *oauth.Verifier, 1), tokens: auth.NewTokens(nil, tokenFile(e.Config))}
+	a := &Access{e: e, issuer: make(chan *oauth.Verifier, 1), visits: map[*visit]struct{}{}, tokens: auth.NewTokens(nil, tokenFile(e.Config))}
 	a.guard = httpauth.New(e.log, a.failed)
 	return a
 }
@@ -206,4 +211,32 @@ func begin(ctx context.Context, v *oauth.Verifier) (stop func(), done chan struc
 func (a *Access) end(gone func(who *auth.Principal, endpoint string) bool) {
 	a.guard.End(gone)
 	a.e.endpoints.host.CloseSessions(gone)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for v := range a.visits {
+		if gone(v.who, v.endpoint) {
+			_ = v.conn.Close() // it has ended otherwise
+		}
+	}
+}
+
+// A visit is a session of a process on this machine.
+type visit struct {
+	who      *auth.Principal
+	endpoint string
+	conn     io.Closer
+}
+
+// visited is ctx of a session over conn, which is closed when its user may do
+// less than when it began; left is called when it has ended.
+func (a *Access) visited(ctx context.Context, endpoint string, conn io.Closer) (_ context.Context, left func()) {
+	v := &visit{who: auth.Local(), endpoint: endpoint, conn: conn}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.visits[v] = struct{}{}
+	return auth.With(ctx, v.who), func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.visits, v)
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 
 	"github.com/tooldex/tooldex/gateway"
-	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/surface/meta"
@@ -208,7 +207,9 @@ func (e *endpoints) session(ctx context.Context, endpoint string) (io.ReadWriteC
 	near, far := net.Pipe()
 	l := &ownLink{Conn: near}
 	l.ended.Go(func() {
-		if err := errors.Join(s.ServeStdio(auth.With(ctx, auth.Local()), far, far), far.Close()); err != nil {
+		ctx, left := e.Access.visited(ctx, endpoint, far)
+		defer left()
+		if err := errors.Join(s.ServeStdio(ctx, far, far), far.Close()); err != nil {
 			e.log.Debug("session ended", "error", err)
 		}
 	})

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index/tool"
 	"github.com/tooldex/tooldex/internal/attach"
@@ -72,7 +71,9 @@ func (e *Engine) share(ctx context.Context, f func(context.Context) error) error
 				return nil, err
 			}
 			return func(ctx context.Context, conn io.ReadWriteCloser) error {
-				return s.ServeStdio(auth.With(ctx, auth.Local()), conn, conn) // only processes of the same user are let in
+				ctx, left := e.Access.visited(ctx, endpoint, conn) // only processes of the same user are let in
+				defer left()
+				return s.ServeStdio(ctx, conn, conn)
 			}, nil
 		},
 		About: s.about, Status: func() any { return e.Status(e.version) },
