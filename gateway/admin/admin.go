@@ -82,7 +82,8 @@ type Options struct {
 
 	// Audit is told of changes, and of requests that are refused; nil is none.
 	Audit func(audit.Event)
-	// Allow says that a request comes from an administrator.
+	// Allow says that a request comes from an administrator, whose name is in
+	// gateway.OriginOf of its context.
 	Allow  func(*http.Request) bool
 	Logger *slog.Logger // nil discards
 }
@@ -135,6 +136,12 @@ type call struct {
 	*Handler
 	r    *http.Request
 	name string // that the path names
+}
+
+// audit keeps what the administrator has done.
+func (c *call) audit(reason string) {
+	ok := true
+	c.o.Audit(audit.Event{Kind: audit.Admin, Principal: gateway.OriginOf(c.r.Context()).Principal, Endpoint: c.name, OK: &ok, Reason: reason})
 }
 
 // A reply is what a route answers.

@@ -27,8 +27,8 @@ func problem(status int, next, format string, args ...any) *Problem {
 }
 
 var errUnauthorized = problem(http.StatusUnauthorized,
-	`send "Authorization: Bearer KEY" with the key in the file admin.key of the state folder, which "tooldex status" names`,
-	"the API needs the key of an administrator")
+	`send "Authorization: Bearer KEY" with the key in the file admin.key of the state folder, which "tooldex status" names, or with auth a token of a principal with a grant of role admin`,
+	"the API needs the key or the token of an administrator")
 
 // unusable is a definition with mistakes.
 func unusable(what string, err error) error {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/admin/stored"
-	"github.com/tooldex/tooldex/gateway/audit"
 	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
@@ -236,8 +235,7 @@ func (c *call) checked(name string, members map[string]json.RawMessage) (json.Ra
 func (c *call) inForce(done string) {
 	c.o.Definer.Changed(c.r.Context())
 	c.o.Logger.Info("virtual server "+done+" over the API", "virtual_server", c.name)
-	ok := true
-	c.o.Audit(audit.Event{Kind: audit.Admin, Endpoint: c.name, OK: &ok, Reason: "virtual server " + done})
+	c.audit("virtual server " + done)
 }
 
 // changed puts what was kept in force and answers with the endpoint.

@@ -43,6 +43,7 @@ func reindex(c *call) (*reply, error) {
 	case err != nil:
 		return nil, problem(http.StatusBadGateway, `GET /upstreams has its state; "tooldex doctor" looks for the cause`, "upstream %s could not be listed: %v", c.name, err)
 	}
+	c.audit("tools listed again")
 	return &reply{body: result}, nil
 }
 

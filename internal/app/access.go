@@ -53,12 +53,17 @@ func newAccess(e *Engine) *Access {
 	return a
 }
 
-// failed audits a request of nobody's.
-func (a *Access) failed(endpoint, reason string) {
-	if a.e.audit != nil {
-		a.e.audit.Add(audit.Event{Kind: audit.AuthFailed, Endpoint: endpoint, Reason: reason})
+// failed audits a request that was refused, as nobody's unless who is somebody.
+func (a *Access) failed(who *auth.Principal, endpoint, reason string) {
+	event := audit.Event{Kind: audit.AuthFailed, Endpoint: endpoint, Reason: reason}
+	if who != nil {
+		event.Kind, event.Principal = audit.Denied, who.Name
 	}
+	Managed{a.e}.Audited(event)
 }
+
+// Guard tells callers over HTTP apart.
+func (a *Access) Guard() *httpauth.Guard { return a.guard }
 
 // tokenFile has the tokens that were made at run time; nil without a state
 // folder.

@@ -8,12 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/admin"
 	"github.com/tooldex/tooldex/gateway/admin/stored"
+	"github.com/tooldex/tooldex/gateway/auth"
+	"github.com/tooldex/tooldex/gateway/auth/httpauth"
 	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/internal/app"
@@ -27,10 +31,13 @@ var ErrNoState = errors.New("the API needs a state folder, and the configuration
 type Options struct {
 	Version string
 	URL     func() string // at which clients reach the gateway, without a path
+	NoKey   bool          // the key of the state folder opens nothing
 }
 
-// API is the API of an engine, for those who have the key of its state folder.
-func API(e *app.Engine, o Options) (h *admin.Handler, key string, err error) {
+// API is the API of an engine, for those who have the key of its state folder,
+// who are its user, and where callers are told apart for principals of role
+// admin.
+func API(e *app.Engine, o Options) (h http.Handler, key string, err error) {
 	if e.Config.State == "" {
 		return nil, "", ErrNoState
 	}
@@ -38,23 +45,67 @@ func API(e *app.Engine, o Options) (h *admin.Handler, key string, err error) {
 		return nil, "", err
 	}
 	managed := app.Managed{Engine: e}
-	h, err = admin.New(admin.Options{
+	handler, err := admin.New(admin.Options{
 		Definer: definer{managed}, Stored: stored.In(e.Config.State), Gateway: e.Gateway, Index: e.Index, Upstreams: upstreams{e},
 		Status: func(context.Context) any { return e.Status(o.Version) }, StatusType: app.Status{},
-		URL: o.URL, Allow: admin.ByKey(key), Audit: managed.Audited, Logger: managed.Logger(),
+		URL: o.URL, Allow: known, Audit: managed.Audited, Logger: managed.Logger(),
 	})
-	return h, key, err
+	byKey := admin.ByKey(key)
+	if o.NoKey {
+		byKey = func(*http.Request) bool { return false }
+	}
+	return entrance{handler, byKey, e.Access.Guard()}, key, err
+}
+
+// known says that a request came through the entrance as somebody's.
+func known(r *http.Request) bool { return gateway.OriginOf(r.Context()).Principal != "" }
+
+// An entrance finds out which administrator asks.
+type entrance struct {
+	next  http.Handler
+	byKey func(*http.Request) bool
+	guard *httpauth.Guard
+}
+
+// ServeHTTP implements [http.Handler]. Who shows nothing goes on as nobody, to
+// whom the API says what it needs.
+func (x entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	shows := r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0
+	switch {
+	case x.byKey(r):
+		x.next.ServeHTTP(w, of(r, auth.Local()))
+	case x.guard.Enabled() && shows:
+		x.guard.Enter(w, r, httpauth.AdminArea, func(w http.ResponseWriter, r *http.Request) {
+			x.next.ServeHTTP(w, of(r, auth.Of(r.Context())))
+		})
+	default:
+		x.next.ServeHTTP(w, r)
+	}
+}
+
+// of is a request as one of who; of nobody while nobody is asked.
+func of(r *http.Request, who *auth.Principal) *http.Request {
+	if who == nil {
+		return r
+	}
+	return r.WithContext(gateway.From(r.Context(), gateway.Origin{Principal: who.Name}))
 }
 
 // Serve has an engine serve its API beside its endpoints, on the address at
-// which it is about to. While nothing tells callers apart that is a loopback
-// address, or an error.
+// which it is about to. Where others than this machine reach it, principals of
+// role admin alone may use it; while nothing tells callers apart that is an
+// error.
 func Serve(e *app.Engine, version string, at net.Addr) error {
-	if tcp, ok := at.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+	tcp, ok := at.(*net.TCPAddr)
+	local := ok && tcp.IP.IsLoopback() && !e.Config.BehindProxy
+	if !local && !e.Config.Auth.Enabled {
 		return fmt.Errorf("the API is served on loopback addresses only, as there is no authentication; %s is none", at)
 	}
 	base := "http://" + at.String()
-	h, _, err := API(e, Options{Version: version, URL: func() string { return base }})
+	if e.Config.PublicURL != "" || e.Config.TLS.Cert != "" {
+		base = app.Base(e.Config)
+	}
+	h, _, err := API(e, Options{Version: version, NoKey: !local, URL: func() string { return base }})
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type State struct {
 // A Guard authenticates requests. It is safe for concurrent use.
 type Guard struct {
 	log      *slog.Logger
-	failed   func(endpoint, reason string)
+	failed   func(who *auth.Principal, endpoint, reason string)
 	state    atomic.Pointer[State]
 	failures *failures
 	good     *lru.Cache[[sha256.Size]byte, struct{}] // tokens of the issuer that were accepted
@@ -60,15 +60,15 @@ type flight struct {
 }
 
 // New returns a guard that lets everybody through until Use is called. failed
-// is told of each request that was refused as nobody's, from several
-// goroutines; nil is not.
-func New(log *slog.Logger, failed func(endpoint, reason string)) *Guard {
+// is told of each request that was refused, as nobody's (who is nil) or as one
+// of who is no admin, from several goroutines; nil is not.
+func New(log *slog.Logger, failed func(who *auth.Principal, endpoint, reason string)) *Guard {
 	good, err := lru.New[[sha256.Size]byte, struct{}](keptBuckets)
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
 	if failed == nil {
-		failed = func(string, string) {}
+		failed = func(*auth.Principal, string, string) {}
 	}
 	return &Guard{log: log, failed: failed, failures: newFailures(), good: good, flights: map[*flight]struct{}{}}
 }
@@ -122,6 +122,7 @@ func (g *Guard) Enter(w http.ResponseWriter, r *http.Request, endpoint string, n
 		return
 	}
 	if endpoint == AdminArea && !s.Policy.Admin(who) {
+		g.failed(who, endpoint, "it needs role admin: "+r.Method+" "+r.URL.Path[:min(len(r.URL.Path), 100)])
 		http.Error(w, fmt.Sprintf("%s may not see this: it needs a grant of role admin", who.Name), http.StatusForbidden)
 		return
 	}

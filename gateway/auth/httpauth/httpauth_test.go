@@ -32,7 +32,7 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{bot: auth.NewSecret(), admin: auth.NewSecret()}
-	d.Guard = New(slog.New(slog.DiscardHandler), func(_, reason string) { d.failures = append(d.failures, reason) })
+	d.Guard = New(slog.New(slog.DiscardHandler), func(_ *auth.Principal, _, reason string) { d.failures = append(d.failures, reason) })
 	labels := func(*index.Tool) view.Labels { return view.Labels{} }
 	grants := []auth.Grant{
 		{Principals: []string{"token:bot"}, Endpoints: []string{"default"}, Role: auth.Use},

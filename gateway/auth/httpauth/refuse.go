@@ -42,7 +42,7 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, s *State, endpoin
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	g.failed(endpoint, plain(err))
+	g.failed(nil, endpoint, plain(err))
 	g.log.Info("request not authenticated", "endpoint", endpoint, "from", address, "reason", err)
 	if g.failures.spent(address, prefix) || errors.Is(err, errTooMany) {
 		w.Header().Set("Retry-After", fmt.Sprint(int(prefixEvery.Seconds())))

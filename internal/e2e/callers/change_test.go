@@ -3,9 +3,12 @@ package callers
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tooldex/tooldex/gateway/admin"
+	"github.com/tooldex/tooldex/gateway/audit"
 	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/internal/app"
 )
@@ -163,5 +166,60 @@ virtual_servers: {other: {}}
 	}
 	if got := mine.ask("/servers/other/mcp", listRequest); got.status != http.StatusNotFound {
 		t.Errorf("at another endpoint: %s", got.text())
+	}
+}
+
+// The API is for administrators: who has the key of the state folder, as its
+// user, and principals of role admin. What they change, and who may not, is
+// kept in the audit.
+func TestAdministrators(t *testing.T) {
+	books := owning(t, named("ledger"))
+	ann, eve := newToken(), newToken()
+	w := begin(t, fmt.Sprintf(`
+mcpServers: {books: {url: %q, start: eager}}
+audit: {enabled: true}
+auth:
+  tokens: {ann: {hash: %q}, eve: {hash: %q}}
+  grants:
+    - {principals: ["token:ann"], role: admin}
+    - {anyone: true, endpoints: ["*"], role: use}
+`, books.url, ann.hash, eve.hash))
+	w.listed(1)
+	key, err := admin.Key(w.state())
+	if err != nil {
+		t.Fatal(err)
+	}
+	make := func(c caller, name string) int {
+		return c.send(http.MethodPost, "/servers", fmt.Sprintf(`{"name":%q}`, name)).status
+	}
+	for name, tt := range map[string]struct {
+		as   caller
+		want int
+	}{
+		"an admin": {w.as(ann.secret), http.StatusCreated}, "the user": {w.as(key), http.StatusCreated},
+		"another": {w.as(eve.secret), http.StatusForbidden}, "nobody": {w.as(""), http.StatusUnauthorized}, "a guess": {w.as("guess"), http.StatusUnauthorized},
+	} {
+		if got := make(tt.as, strings.ReplaceAll(name, " ", "-")); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+	if got := w.as("").send(http.MethodGet, "/openapi.json", ""); got.status != http.StatusOK {
+		t.Errorf("the document, which is open: %s", got.text())
+	}
+	var kept []string
+	w.until("it is audited", func() bool {
+		kept = nil
+		for r, err := range audit.Records(t.Context(), app.AuditFolder(w.Config), audit.Filter{Events: []string{audit.Admin, audit.Denied, audit.AuthFailed}}, false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, r.Kind+" "+r.Principal+" "+r.Endpoint)
+		}
+		return len(kept) == 5
+	})
+	slices.Sort(kept)
+	want := []string{"admin " + auth.Local().Name + " the-user", "admin token:ann an-admin", "auth_failed  ", "auth_failed  ", "denied token:eve "}
+	if !slices.Equal(kept, want) {
+		t.Errorf("kept is %q, want %q", kept, want)
 	}
 }

@@ -315,7 +315,7 @@ func (x *trial) one() {
 		}
 		x.counts["refused"]++
 	case !see && !strings.Contains(sent, `"query"`): // other words, other vectors
-		x.unknown(p, endpoint, form, tool, a, sent)
+		x.unknown(tool, a, sent, func(never toolSays) (answer, string) { return x.send(p, endpoint, form, never) })
 	case slices.Contains([]string{"list_tools", "tools/list"}, name) && !strings.Contains(sent, "filters"):
 		x.whole(p, endpoint, name, a)
 	}
@@ -323,13 +323,13 @@ func (x *trial) one() {
 
 // unknown compares the answer about a hidden tool with that about one that
 // there never was, of names as long.
-func (x *trial) unknown(p, endpoint, form string, tool toolSays, a answer, sent string) {
+func (x *trial) unknown(tool toolSays, a answer, sent string, again func(toolSays) (answer, string)) {
 	never := toolSays{x.word(), x.word()}
-	b, _ := x.send(p, endpoint, form, never)
+	b, _ := again(never)
 	told := strings.NewReplacer(tool.server, never.server, tool.name, never.name, x.servers[tool.server].category, "CATEGORY").Replace(a.text())
 	x.counts["hidden"]++
 	if plain(told) != plain(strings.ReplaceAll(b.text(), never.server+"-category", "CATEGORY")) {
-		x.w.Fatalf("%s at %s: %s\nhidden:  %s\nunknown: %s", p, endpoint, sent, told, b.text())
+		x.w.Fatalf("%s\nhidden:  %s\nunknown: %s", sent, told, b.text())
 	}
 }
 

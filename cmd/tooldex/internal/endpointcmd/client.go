@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/gateway/admin"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/manage"
 )
 
@@ -37,7 +39,7 @@ func (c commands) connected(cmd *cobra.Command, f func(ctx context.Context, a *c
 	if err != nil {
 		return err
 	}
-	if listen := app.ListensAt(cmd.Context(), cfg, c.Version); listen != "" {
+	if listen := app.ListensAt(cmd.Context(), cfg, c.Version); opens(cfg, listen) {
 		key, err := admin.Key(cfg.State)
 		if err != nil {
 			return err
@@ -55,6 +57,13 @@ func (c commands) connected(cmd *cobra.Command, f func(ctx context.Context, a *c
 		return err
 	}
 	return f(cmd.Context(), &client{http: http.Client{Transport: inProcess{h}}, base: base, key: key})
+}
+
+// opens says whether the key of the state folder opens the API at an address.
+// Where it does not, the same is done over the folder, which who serves follows.
+func opens(cfg *config.Config, listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	return err == nil && config.Loopback(host) && cfg.TLS.Cert == "" && !cfg.BehindProxy
 }
 
 // inProcess is a transport to a handler of this process.
