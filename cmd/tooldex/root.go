@@ -59,6 +59,7 @@ func newRoot(c *cli.CLI) *cobra.Command {
 	cli.Group(root, slices.Concat(gatewaycmd.Commands(c), searchcmd.Commands(c), servercmd.Commands(c), endpointcmd.Commands(c), phrasecmd.Commands(c), auditcmd.Commands(c), restcmd.Commands(c), authcmd.Commands(c), clientcmd.Commands(c),
 		evalcmd.Commands(c), []*cobra.Command{versionCommand(c), manCommand(c)})...)
 	cli.WrapArgs(root)
+	c.AuditChanges(root)
 	c.CompleteFlags(root)
 	return root
 }

@@ -124,6 +124,18 @@ func (t *Tokens) Named(principal string) (*Principal, error) {
 	return nil, err
 }
 
+// Teams are those of all tokens in force.
+func (t *Tokens) Teams() ([]string, error) {
+	all, err := t.all()
+	var out []string
+	for _, token := range all {
+		if !token.expired(t.now()) {
+			out = append(out, token.Teams...)
+		}
+	}
+	return out, err
+}
+
 // Hold says whether the token by which p came is in force; one that came by
 // something else is not asked.
 func (t *Tokens) Hold(p *Principal) bool {

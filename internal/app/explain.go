@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tooldex/tooldex/gateway/auth"
@@ -28,6 +29,24 @@ func (a *Access) Principal(name string, teams []string) (*auth.Principal, error)
 		who = known
 	}
 	return &auth.Principal{Name: who.Name, Teams: append(who.Teams[:len(who.Teams):len(who.Teams)], teams...), Most: who.Most}, nil
+}
+
+// Warnings are what of the configuration's grants is probably not meant.
+func (a *Access) Warnings() []string {
+	cfg := a.e.live.config()
+	out := slices.Clone(cfg.Auth.Warnings)
+	teams, err := a.tokens.Teams()
+	if err != nil {
+		return append(out, err.Error())
+	}
+	for _, g := range cfg.Auth.Grants {
+		for _, team := range g.Teams {
+			if cfg.Auth.OAuth == nil && !slices.Contains(teams, team) {
+				out = append(out, fmt.Sprintf("%s.teams: no token is of team %q; \"tooldex auth token new NAME --team %s\" makes one", g.Place, team, team))
+			}
+		}
+	}
+	return out
 }
 
 // A Shown endpoint is what one shows to whoever may see it all.

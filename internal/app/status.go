@@ -32,6 +32,7 @@ type Status struct {
 	Index      Stored            `json:"index"`
 	Phrases    Phrased           `json:"phrases"`
 	Auto       *Auto             `json:"auto_phrases,omitempty"` // nil unless a model writes some by itself
+	Audit      *Audited          `json:"audit,omitempty"`        // nil unless it is kept
 }
 
 // Stored is the index with what the configuration knows of it.
@@ -81,7 +82,7 @@ func (e *Engine) Status(version string) Status {
 		Version: version, Config: cfg.Path, Configured: cfg.Names(),
 		Disabled: append([]config.Disabled{}, cfg.Disabled...),
 		Virtual:  e.Endpoints(), Index: storedStatus(e.Index.Status(), cfg, time.Now()), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
-		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(cfg), Auto: autoStatus(e.Config),
+		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(cfg), Auto: autoStatus(e.Config), Audit: auditStatus(e),
 	}
 	if e.sharing.server == nil { // nobody has attached to this process
 		return st

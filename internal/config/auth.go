@@ -161,11 +161,6 @@ func grantWarnings(g auth.Grant, c *Config) (out []string) {
 			warn(".endpoints: the file has no virtual server %q%s", e, suggestion(e, known))
 		}
 	}
-	for _, team := range g.Teams {
-		if c.Auth.OAuth == nil && !slices.ContainsFunc(slices.Collect(maps.Values(c.Auth.Tokens)), func(t auth.Token) bool { return slices.Contains(t.Teams, team) }) {
-			warn(".teams: no token of the configuration is of team %q", team)
-		}
-	}
 	for _, r := range g.Rules {
 		_, warnings := r.Check()
 		for _, w := range warnings {

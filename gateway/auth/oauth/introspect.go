@@ -3,19 +3,51 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
-// introspect asks the issuer what an opaque token is.
+const (
+	// believed is how long an answer of the issuer holds: a token that it
+	// withdraws may be used for as long.
+	believed = 5 * time.Second
+	// keptAnswers bounds those that are kept.
+	keptAnswers = 4096
+)
+
+// An answered token is what the issuer said of it.
+type answered struct {
+	claims *claims // which nobody changes
+	err    error
+	at     time.Time
+}
+
+// introspect says what an opaque token is.
 func (v *Verifier) introspect(ctx context.Context, token string) (*claims, error) {
 	if v.config.ClientID == "" {
 		return nil, fmt.Errorf("%w: it is no JWT", ErrInvalid)
 	}
+	sum := sha256.Sum256([]byte(token))
+	if known, ok := v.answers.Get(sum); ok && v.now().Sub(known.at) < believed {
+		return known.claims, known.err
+	}
+	at := v.now()
+	c, err := v.asked(ctx, token)
+	if !errors.Is(err, ErrUnavailable) {
+		v.answers.Add(sum, answered{c, err, at})
+	}
+	return c, err
+}
+
+// asked is what the issuer says by now.
+func (v *Verifier) asked(ctx context.Context, token string) (*claims, error) {
 	body, err := v.ask(ctx, token)
 	if err != nil {
 		v.log.Warn("token not introspected", "issuer", v.config.Issuer, "error", err)

@@ -9,6 +9,7 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/tooldex/tooldex/gateway/auth"
 )
@@ -58,6 +60,8 @@ type Verifier struct {
 	jwt    *oidc.IDTokenVerifier
 	log    *slog.Logger
 	now    func() time.Time
+
+	answers *lru.Cache[[sha256.Size]byte, answered] // of introspection, by the hash of the token
 }
 
 // New returns a verifier, which asks the issuer during Run; nil for log
@@ -66,7 +70,11 @@ func New(c Config, log *slog.Logger) *Verifier {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	v := &Verifier{config: c, keys: newKeys(c, log), log: log, now: time.Now}
+	answers, err := lru.New[[sha256.Size]byte, answered](keptAnswers)
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	v := &Verifier{config: c, keys: newKeys(c, log), log: log, now: time.Now, answers: answers}
 	v.jwt = oidc.NewVerifier(c.Issuer, v.keys, &oidc.Config{
 		SkipClientIDCheck:    true, // the audience is checked by whoever knows the resource
 		SupportedSigningAlgs: algorithms, Now: func() time.Time { return v.now() },
@@ -127,7 +135,7 @@ func (v *Verifier) Verify(ctx context.Context, token, resource string) (*auth.Pr
 		return nil, until, fmt.Errorf("%w: it has no subject", ErrInvalid)
 	}
 	return &auth.Principal{
-		Name: "oidc:" + v.config.Issuer + "#" + c.Subject, Teams: c.teams(v.config.TeamsClaim), Most: most(append(c.Scope, c.Scopes...)),
+		Name: "oidc:" + v.config.Issuer + "#" + c.Subject, Teams: c.teams(v.config.TeamsClaim), Most: most(slices.Concat(c.Scope, c.Scopes)),
 	}, until, nil
 }
 

@@ -119,7 +119,12 @@ func sign(t *testing.T, alg jose.SignatureAlgorithm, id string, with any, claims
 	if id != "" {
 		opts = opts.WithHeader("kid", id)
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: with}, opts)
+	return signedBy(t, jose.SigningKey{Algorithm: alg, Key: with}, opts, claims)
+}
+
+func signedBy(t *testing.T, k jose.SigningKey, opts *jose.SignerOptions, claims map[string]any) string {
+	t.Helper()
+	signer, err := jose.NewSigner(k, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,23 +242,7 @@ func TestJWT(t *testing.T) {
 // embedded brings its own key.
 func embedded(t *testing.T, k key, claims map[string]any) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: k.alg, Key: k.private}, &jose.SignerOptions{EmbedJWK: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := signer.Sign(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := signed.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
+	return signedBy(t, jose.SigningKey{Algorithm: k.alg, Key: k.private}, &jose.SignerOptions{EmbedJWK: true}, claims)
 }
 
 func TestTeamsAndScopes(t *testing.T) {
@@ -380,8 +369,9 @@ func TestIntrospection(t *testing.T) {
 		"other issuer":   {with(map[string]any{"iss": "x"}), ErrInvalid},
 		"odd":            {with(map[string]any{"sub": 7}), ErrInvalid},
 	} {
-		i.set(func() { i.opaque["tok"] = tt.said })
-		p, _, err := v.Verify(t.Context(), "tok", resource)
+		token := "tok " + name
+		i.set(func() { i.opaque[token] = tt.said })
+		p, _, err := v.Verify(t.Context(), token, resource)
 		if !errors.Is(err, tt.want) || (p != nil) != (tt.want == nil) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
@@ -398,5 +388,45 @@ func TestIntrospection(t *testing.T) {
 	v.config.ClientID = ""
 	if _, _, err := v.Verify(t.Context(), "tok", resource); !errors.Is(err, ErrInvalid) {
 		t.Errorf("without introspection: %v", err)
+	}
+}
+
+// An answer of the issuer is asked for once in a while, and holds no longer;
+// that it does not answer is not kept.
+func TestIntrospectionIsKept(t *testing.T) {
+	i := newIssuer(t)
+	v := i.running(t)
+	now := time.Now()
+	v.now = func() time.Time { return now }
+	said := i.claims(map[string]any{"active": true, "exp": now.Add(3 * time.Second).Unix()})
+	i.set(func() { i.opaque["tok"] = said })
+	verify := func() error {
+		_, _, err := v.Verify(t.Context(), "tok", resource)
+		return err
+	}
+	if err := verify(); err != nil {
+		t.Fatal(err)
+	}
+	i.set(func() { i.opaque["tok"] = map[string]any{"active": false}; i.down = true })
+	if err := verify(); err != nil {
+		t.Errorf("right after: %v", err)
+	}
+	now = now.Add(4 * time.Second)
+	if err := verify(); !errors.Is(err, ErrInvalid) {
+		t.Errorf("past the token's end: %v", err)
+	}
+	now = now.Add(believed)
+	if err := verify(); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("past what is believed, with the issuer away: %v", err)
+	}
+	i.set(func() { i.down = false })
+	if err := verify(); !errors.Is(err, ErrInvalid) {
+		t.Errorf("with the issuer back: %v", err)
+	}
+	for n := range 2 * keptAnswers {
+		v.answers.Add([32]byte{byte(n), byte(n >> 8)}, answered{})
+	}
+	if v.answers.Len() > keptAnswers {
+		t.Errorf("%d answers are kept", v.answers.Len())
 	}
 }

@@ -165,7 +165,7 @@ func (c commands) serveHTTP(cmd *cobra.Command, as chosen) error {
 		scheme = "https"
 	}
 	c.Note("serving %s of %s on %s://%s/mcp", term.Plural(e.Index.Status().Tools, "tool"), term.Plural(len(cfg.Servers), "server"), scheme, ln.Addr())
-	for _, w := range cfg.Auth.Warnings {
+	for _, w := range e.Access.Warnings() {
 		c.Note("warning: %s", w)
 	}
 	if len(cfg.Servers)+len(cfg.Broken()) == 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/gateway/surface/meta"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
@@ -70,6 +71,7 @@ func (c commands) call() *cobra.Command {
 }
 
 func (c commands) runCall(cmd *cobra.Command, tool string, pairs []string, f *callFlags) error {
+	cmd.SetContext(gateway.From(cmd.Context(), gateway.Origin{Principal: auth.Local().Name}))
 	cfg, err := c.LoadConfig(cmd, false)
 	if err != nil {
 		return err

@@ -101,6 +101,9 @@ func (c commands) showStatus(r *app.Status) {
 	if r.Auto != nil {
 		line("", "%s", autoLine(r.Auto))
 	}
+	if r.Audit != nil {
+		line("audit", "%s", cmp.Or(r.Audit.Problem, "kept in "+r.Audit.Folder))
+	}
 	c.showServing(r, line)
 	if st.Problem != "" {
 		line("problem", "%s", st.Problem)
