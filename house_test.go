@@ -59,7 +59,7 @@ var arrows = map[string][]string{
 	"eval":                {"eval", "index", "embed"},
 	"examples":            {"index", "embed"},
 	"benchmarks":          {"benchmarks", "index", "embed", "gateway", "internal/sample"},
-	"internal/app":        {"index", "embed", "gateway", "internal/attach", "internal/chat", "internal/config", "internal/enrich", "internal/filewatch", "internal/keep", "internal/logins"},
+	"internal/app":        {"index", "embed", "gateway", "internal/app/access", "internal/attach", "internal/chat", "internal/config", "internal/enrich", "internal/filewatch", "internal/keep", "internal/logins"},
 	"internal/attach":     {},
 	"internal/keep":       {"index/atomicfile"},
 	"internal/logins":     {"gateway/upstream/.", "gateway/upstream/login", "gateway/upstream/mask", "gateway/upstream/secret", "internal/config", "internal/keep"},

@@ -27,6 +27,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/serve/heap"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app/access"
 	"github.com/tooldex/tooldex/internal/attach"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/logins"
@@ -88,7 +89,7 @@ type Engine struct {
 	sharing       *sharing
 	endpoints     *endpoints
 	made          *made // nil without a state folder
-	Access        *Access
+	Access        *access.Access
 	learner       *learn.Learner // nil unless it learns from use
 	auto          *auto          // nil unless a model writes phrases of what is listed
 	audit         *audit.Log     // nil unless it is kept
@@ -272,7 +273,7 @@ func (e *Engine) serve(ctx context.Context, listen string, f func(context.Contex
 		var ended sync.WaitGroup
 		ended.Go(func() { e.follow(following) })
 		ended.Go(func() { followStored(following, e) })
-		ended.Go(func() { e.Access.run(following) })
+		ended.Go(func() { e.Access.Run(following) })
 		ended.Go(func() { logins.Follow(following, e.Servers.logins, e.Servers.Status, e.relist, e.log) })
 		if e.learner != nil {
 			ended.Go(func() { e.learner.Run(following) })

@@ -152,7 +152,7 @@ func (e *endpoints) carryOut(p plan, relabelled bool) {
 func (e *endpoints) openOne(cfg *config.Config, x config.Endpoint) (*serve.Server, error) {
 	s, err := serve.New(e.Gateway, serve.Options{
 		Endpoint: x.Name, Name: x.Title, Version: e.version, Metrics: e.metrics, Logger: e.log, OnCall: e.onCall,
-		Surface: x.Surface, View: viewOf(e.Gateway, x), Narrow: e.Access.narrow, Auditor: e.auditor(), Native: !x.HideUnderlyingTools,
+		Surface: x.Surface, View: viewOf(e.Gateway, x), Narrow: e.Access.Narrow, Auditor: e.auditor(), Native: !x.HideUnderlyingTools,
 		SurfaceOptions: surface.Options{
 			DefaultLimit: x.Meta.DefaultSearchLimit, MaxLimit: x.Meta.MaxSearchLimit, WordsOnly: WordsOnlyAt(cfg, x),
 			Metrics: x.Meta.IncludeMetricsInSearch, NoSignatures: !x.Meta.IncludeSignatures,
@@ -207,7 +207,7 @@ func (e *endpoints) session(ctx context.Context, endpoint string) (io.ReadWriteC
 	near, far := net.Pipe()
 	l := &ownLink{Conn: near}
 	l.ended.Go(func() {
-		ctx, left := e.Access.visited(ctx, endpoint, far)
+		ctx, left := e.Access.Visit(ctx, endpoint, far)
 		defer left()
 		if err := errors.Join(s.ServeStdio(ctx, far, far), far.Close()); err != nil {
 			e.log.Debug("session ended", "error", err)

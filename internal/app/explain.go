@@ -1,53 +1,9 @@
 package app
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/index"
 )
-
-// Policy is what the configuration in force grants; nil when nobody is asked
-// who calls.
-func (a *Access) Policy() *auth.Policy { return a.policy.Load() }
-
-// Principal is the one of a name, such as token:ci-bot, of its own teams and of
-// these.
-func (a *Access) Principal(name string, teams []string) (*auth.Principal, error) {
-	who := &auth.Principal{Name: name, Most: auth.Admin}
-	if strings.HasPrefix(name, "token:") {
-		known, err := a.tokens.Named(name)
-		if err != nil {
-			return nil, err
-		}
-		if known == nil {
-			return nil, fmt.Errorf("there is no token of principal %s; \"tooldex auth token list\" shows those there are", name)
-		}
-		who = known
-	}
-	return &auth.Principal{Name: who.Name, Teams: append(who.Teams[:len(who.Teams):len(who.Teams)], teams...), Most: who.Most}, nil
-}
-
-// Warnings are what of the configuration's grants is probably not meant.
-func (a *Access) Warnings() []string {
-	cfg := a.e.live.config()
-	out := slices.Clone(cfg.Auth.Warnings)
-	teams, err := a.tokens.Teams()
-	if err != nil {
-		return append(out, err.Error())
-	}
-	for _, g := range cfg.Auth.Grants {
-		for _, team := range g.Teams {
-			if cfg.Auth.OAuth == nil && !slices.Contains(teams, team) {
-				out = append(out, fmt.Sprintf("%s.teams: no token is of team %q; \"tooldex auth token new NAME --team %s\" makes one", g.Place, team, team))
-			}
-		}
-	}
-	return out
-}
 
 // A Shown endpoint is what one shows to whoever may see it all.
 type Shown struct {
@@ -56,19 +12,19 @@ type Shown struct {
 }
 
 // Shown are the endpoints that are served, the default one first.
-func (a *Access) Shown() (out []Shown) {
-	a.e.endpoints.mu.Lock()
-	defer a.e.endpoints.mu.Unlock()
-	for _, x := range a.e.endpoints.defined(a.e.live.config()) {
+func (e Managed) Shown() (out []Shown) {
+	e.endpoints.mu.Lock()
+	defer e.endpoints.mu.Unlock()
+	for _, x := range e.endpoints.defined(e.live.config()) {
 		if x.Enabled && x.Problem == "" {
-			out = append(out, Shown{x.Name, viewOf(a.e.Gateway, x)})
+			out = append(out, Shown{x.Name, viewOf(e.Gateway, x)})
 		}
 	}
 	return out
 }
 
 // Count is how many tools a view shows.
-func (a *Access) Count(v view.View) int {
-	_, n := a.e.Index.List(index.Listing{Filter: v.Over(index.Filter{}), Limit: 1})
+func (e Managed) Count(v view.View) int {
+	_, n := e.Index.List(index.Listing{Filter: v.Over(index.Filter{}), Limit: 1})
 	return n
 }

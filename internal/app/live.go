@@ -136,7 +136,7 @@ func (e *Engine) adopt(ctx context.Context, file *config.Config) error {
 		return err
 	}
 	relabel(ctx, e, before, operator)
-	e.Access.adopt(next)
+	e.Access.Adopt(next)
 	e.endpoints.carryOut(p, !reflect.DeepEqual(operator, operators(before)))
 	e.live.mu.Lock()
 	e.live.now, e.live.state = next, Live{Loaded: time.Now(), Restart: restart}

@@ -71,7 +71,7 @@ func (e *Engine) share(ctx context.Context, f func(context.Context) error) error
 				return nil, err
 			}
 			return func(ctx context.Context, conn io.ReadWriteCloser) error {
-				ctx, left := e.Access.visited(ctx, endpoint, conn) // only processes of the same user are let in
+				ctx, left := e.Access.Visit(ctx, endpoint, conn) // only processes of the same user are let in
 				defer left()
 				return s.ServeStdio(ctx, conn, conn)
 			}, nil

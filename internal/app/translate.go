@@ -7,11 +7,13 @@ import (
 
 	"github.com/tooldex/tooldex/embed"
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/gateway/upstream/rest"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app/access"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
@@ -76,15 +78,18 @@ func (e *Engine) openGateway(calls gateway.Caller) error {
 	}
 	metrics := serve.NewMetrics(e.Index, upstreams)
 	e.Gateway = gateway.New(e.Index, calls, e.gatewayOptions(metrics))
-	e.Access = newAccess(e)
+	e.Access = access.New(e.Config, access.Options{
+		Labels: e.Gateway.Labels, Audit: Managed{e}.Audited, Logger: e.log,
+		CloseSessions: func(gone func(*auth.Principal, string) bool) { e.endpoints.host.CloseSessions(gone) },
+	})
 	e.endpoints = &endpoints{Engine: e, metrics: metrics, host: serve.NewHost(serve.HostOptions{
-		Version: e.version, Metrics: metrics, Logger: e.log, Guard: e.Access.guard, Hosts: hosts(e.Config),
+		Version: e.version, Metrics: metrics, Logger: e.log, Guard: e.Access.Guard(), Hosts: access.Hosts(e.Config),
 	})}
 	p, err := e.endpoints.plan(e.Config)
 	if err != nil {
 		return err
 	}
-	e.Access.adopt(e.Config)
+	e.Access.Adopt(e.Config)
 	e.endpoints.carryOut(p, false)
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/rawjson"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/app/access"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
@@ -103,7 +104,7 @@ func Serve(e *app.Engine, version string, at net.Addr) error {
 	}
 	base := "http://" + at.String()
 	if e.Config.PublicURL != "" || e.Config.TLS.Cert != "" {
-		base = app.Base(e.Config)
+		base = access.Base(e.Config)
 	}
 	h, _, err := API(e, Options{Version: version, NoKey: !local, URL: func() string { return base }})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/audit"
 	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/app/access"
 )
 
 // Grants, teams and tokens change while a gateway serves: what somebody may do
@@ -81,7 +82,7 @@ mcpServers: {books: {url: %q, start: eager}}
 auth: {grants: [{anyone: true, endpoints: ["*"], role: use}]}
 `, books.url))
 	w.listed(1)
-	file, err := app.TokenFile(w.Config)
+	file, err := access.TokenFile(w.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/gateway/auth"
-	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/app/access"
 	"github.com/tooldex/tooldex/internal/config"
 )
 
@@ -41,7 +41,7 @@ func (c commands) file(cmd *cobra.Command) (*config.Config, *auth.TokenFile, err
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := app.TokenFile(cfg)
+	file, err := access.TokenFile(cfg)
 	return cfg, file, err
 }
 

@@ -71,7 +71,7 @@ func (c commands) explain() *cobra.Command {
 			if err != nil {
 				return cli.Told(err)
 			}
-			for _, x := range e.Access.Shown() {
+			for _, x := range (app.Managed{Engine: e}).Shown() {
 				d := e.Access.Policy().Explain(who, x.Name, x.View, &hit.Tool)
 				out.Tools = append(out.Tools, toolRow{x.Name, hit.Tool.QualifiedName(), d.Role.String(), append([]string{}, d.Grants...), d.Why})
 			}
@@ -82,11 +82,12 @@ func (c commands) explain() *cobra.Command {
 }
 
 func endpointsOf(e *app.Engine, who *auth.Principal) (out []endpointRow) {
-	for _, x := range e.Access.Shown() {
+	managed := app.Managed{Engine: e}
+	for _, x := range managed.Shown() {
 		own := e.Access.Policy().View(who, x.Name, x.View)
 		out = append(out, endpointRow{
-			Endpoint: x.Name, Shows: e.Access.Count(x.View), Sees: e.Access.Count(own),
-			Runs: e.Access.Count(view.View{Scope: own.Scope}.And(view.View{Scope: own.Runnable})), Grants: e.Access.Policy().Grants(who, x.Name),
+			Endpoint: x.Name, Shows: managed.Count(x.View), Sees: managed.Count(own),
+			Runs: managed.Count(view.View{Scope: own.Scope}.And(view.View{Scope: own.Runnable})), Grants: e.Access.Policy().Grants(who, x.Name),
 		})
 	}
 	return out

@@ -1,10 +1,14 @@
-package app
+// Package access says who may call a gateway, and what they may do, by the
+// configuration in force: it puts together what packages below gateway/auth
+// know, and ends what is not allowed any more.
+package access
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -31,25 +35,36 @@ const tokensFile = "tokens.json"
 // sessions then end. Their requests are refused at once.
 const lookForRevoked = time.Second
 
-// An Access is who may call, and what they may do, by the configuration in
-// force.
+// Options configure New.
+type Options struct {
+	Labels func(*index.Tool) view.Labels
+	Audit  func(audit.Event) // is told of requests that are refused
+	// CloseSessions closes those over HTTP of which gone says it.
+	CloseSessions func(gone func(who *auth.Principal, endpoint string) bool)
+	Logger        *slog.Logger
+}
+
+// An Access is who may call, and what they may do, by the configuration that
+// was adopted last. It is safe for concurrent use, but for Adopt.
 type Access struct {
-	e      *Engine
+	o      Options
 	guard  *httpauth.Guard
 	tokens *auth.Tokens
 	policy atomic.Pointer[auth.Policy] // nil: whoever calls is the operator
 
-	mu     sync.Mutex // guards visits
-	visits map[*visit]struct{}
+	asked  *config.OAuth        // of the verifier below; both are Adopt's
+	oauth  *oauth.Verifier      // nil for none
+	issuer chan *oauth.Verifier // has one whose keys are to be kept from now on
 
-	asked  *config.OAuth   // of the verifier below
-	oauth  *oauth.Verifier // nil for none
-	issuer chan *oauth.Verifier
+	mu     sync.Mutex // guards the fields below
+	cfg    *config.Config
+	visits map[*visit]struct{}
 }
 
-func newAccess(e *Engine) *Access {
-	a := &Access{e: e, issuer: make(chan *oauth.Verifier, 1), visits: map[*visit]struct{}{}, tokens: auth.NewTokens(nil, tokenFile(e.Config))}
-	a.guard = httpauth.New(e.log, a.failed)
+// New is the access by a configuration, which is then adopted.
+func New(cfg *config.Config, o Options) *Access {
+	a := &Access{o: o, cfg: cfg, issuer: make(chan *oauth.Verifier, 1), visits: map[*visit]struct{}{}, tokens: auth.NewTokens(nil, tokenFile(cfg))}
+	a.guard = httpauth.New(o.Logger, a.failed)
 	return a
 }
 
@@ -59,7 +74,7 @@ func (a *Access) failed(who *auth.Principal, endpoint, reason string) {
 	if who != nil {
 		event.Kind, event.Principal = audit.Denied, who.Name
 	}
-	Managed{a.e}.Audited(event)
+	a.o.Audit(event)
 }
 
 // Guard tells callers over HTTP apart.
@@ -81,13 +96,13 @@ func TokenFile(cfg *config.Config) (*auth.TokenFile, error) {
 		return nil, errors.New("there is no state folder to keep tokens in; set state in the configuration")
 	}
 	if err := os.MkdirAll(cfg.State, 0o700); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrState, err)
+		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	return tokenFile(cfg), nil
 }
 
-// narrow is what the caller of ctx sees of what an endpoint shows.
-func (a *Access) narrow(ctx context.Context, endpoint string, shows view.View) view.View {
+// Narrow is what the caller of ctx sees of what an endpoint shows.
+func (a *Access) Narrow(ctx context.Context, endpoint string, shows view.View) view.View {
 	policy := a.policy.Load()
 	if policy == nil {
 		return shows
@@ -95,9 +110,12 @@ func (a *Access) narrow(ctx context.Context, endpoint string, shows view.View) v
 	return policy.View(auth.Of(ctx), endpoint, shows)
 }
 
-// adopt puts in force what a configuration says, as labels do by now, and ends
+// Adopt puts in force what a configuration says, as labels do by now, and ends
 // what is not allowed any more.
-func (a *Access) adopt(cfg *config.Config) {
+func (a *Access) Adopt(cfg *config.Config) {
+	a.mu.Lock()
+	a.cfg = cfg
+	a.mu.Unlock()
 	before := a.policy.Load()
 	a.tokens.Configure(cfg.Auth.Tokens)
 	if !cfg.Auth.Enabled {
@@ -105,12 +123,12 @@ func (a *Access) adopt(cfg *config.Config) {
 		a.guard.Use(nil)
 		return
 	}
-	policy := PolicyOf(cfg, a.e.Gateway.Labels)
+	policy := PolicyOf(cfg, a.o.Labels)
 	a.policy.Store(policy)
 	if !reflect.DeepEqual(a.asked, cfg.Auth.OAuth) {
 		a.asked, a.oauth = cfg.Auth.OAuth, nil
 		if cfg.Auth.OAuth != nil {
-			a.oauth = oauth.New(cfg.Auth.OAuth.Config, a.e.log)
+			a.oauth = oauth.New(cfg.Auth.OAuth.Config, a.o.Logger)
 		}
 		select { // the last one counts
 		case <-a.issuer:
@@ -152,9 +170,9 @@ func Base(cfg *config.Config) string {
 	return "http://" + cfg.Listen
 }
 
-// hosts are the names, beside those of this machine, by which clients reach a
+// Hosts are the names, beside those of this machine, by which clients reach a
 // configuration's endpoints.
-func hosts(cfg *config.Config) []string {
+func Hosts(cfg *config.Config) []string {
 	var out []string
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		out = append(out, u.Host)
@@ -176,9 +194,9 @@ func PolicyOf(cfg *config.Config, labels func(*index.Tool) view.Labels) *auth.Po
 	return auth.NewPolicy(cfg.Auth.Grants, labels, owned)
 }
 
-// run keeps the keys of the issuer, and ends what stands on revoked tokens,
+// Run keeps the keys of the issuer, and ends what stands on revoked tokens,
 // until ctx ends.
-func (a *Access) run(ctx context.Context) {
+func (a *Access) Run(ctx context.Context) {
 	look := time.NewTicker(lookForRevoked)
 	defer look.Stop()
 	stop, done := func() {}, make(chan struct{})
@@ -215,7 +233,7 @@ func begin(ctx context.Context, v *oauth.Verifier) (stop func(), done chan struc
 // end ends requests and sessions of those that gone says it of.
 func (a *Access) end(gone func(who *auth.Principal, endpoint string) bool) {
 	a.guard.End(gone)
-	a.e.endpoints.host.CloseSessions(gone)
+	a.o.CloseSessions(gone)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for v := range a.visits {
@@ -232,9 +250,9 @@ type visit struct {
 	conn     io.Closer
 }
 
-// visited is ctx of a session over conn, which is closed when its user may do
+// Visit is ctx of a session over conn, which is closed when its user may do
 // less than when it began; left is called when it has ended.
-func (a *Access) visited(ctx context.Context, endpoint string, conn io.Closer) (_ context.Context, left func()) {
+func (a *Access) Visit(ctx context.Context, endpoint string, conn io.Closer) (_ context.Context, left func()) {
 	v := &visit{who: auth.Local(), endpoint: endpoint, conn: conn}
 	a.mu.Lock()
 	defer a.mu.Unlock()
