@@ -61,6 +61,11 @@ const keptViews = 512
 // A Policy is the grants in force. When they change, or the labels do, it is
 // made anew. It is safe for concurrent use.
 type Policy struct {
+	// Shared has scores made of the whole catalog, so that they may move with
+	// tools that a caller does not see; else they are of what it sees alone. It is
+	// set before the policy is used.
+	Shared bool
+
 	grants []Grant
 	scopes []*index.Scope // of the grants; nil lets everything through
 	labels func(*index.Tool) view.Labels
@@ -128,6 +133,9 @@ func (p *Policy) View(who *Principal, endpoint string, shows view.View) view.Vie
 		Scope:    index.NewScope(func(t *index.Tool) bool { return sees(see, t) && shown(self, p.labels(t)) }),
 		Runnable: index.NewScope(func(t *index.Tool) bool { return sees(run, t) }),
 	})
+	if !p.Shared {
+		v.Scope = v.Scope.Alone()
+	}
 	p.views.Add(key, v)
 	return v
 }

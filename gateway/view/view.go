@@ -34,7 +34,11 @@ func both(a, b *index.Scope) *index.Scope {
 	case b == nil || a == b:
 		return a
 	}
-	return index.NewScope(func(t *index.Tool) bool { return a.Sees(t) && b.Sees(t) })
+	both := index.NewScope(func(t *index.Tool) bool { return a.Sees(t) && b.Sees(t) })
+	if a.IsAlone() || b.IsAlone() {
+		return both.Alone()
+	}
+	return both
 }
 
 // Over is f among what the view shows.

@@ -23,7 +23,10 @@ type QueryTerm struct {
 type Query struct {
 	Terms []QueryTerm
 	// Sees says which documents whoever asks may know of; nil says all.
-	Sees  func(doc uint32) bool
+	Sees func(doc uint32) bool
+	// Among is how many documents Sees shows, when the query is weighed by these
+	// alone; 0 weighs it by all.
+	Among int
 	Upper float64 // what no score can exceed: Σ min(qtf, 2) · idf · (k1 + 1)
 }
 
@@ -41,16 +44,32 @@ func (q *Query) Add(ix *Index, v View, text string, extra bool) {
 		}
 	}
 	t := QueryTerm{Text: text, Count: 1}
-	df := uint32(0)
 	if id, ok := v.Find(text); ok && ix.has(id) {
-		t.ID, t.Known, df = id, true, ix.stats.DF[id]
+		t.ID, t.Known = id, true
 	}
 	if extra && !(t.Known && ix.shows(q, t.ID)) {
 		return
 	}
-	t.IDF = IDF(ix.stats.N, df)
+	t.IDF = ix.idf(q, t)
 	q.Terms = append(q.Terms, t)
 	q.Upper += float64(t.IDF * (ix.params.K1 + 1))
+}
+
+// idf weighs a term, by what q is weighed by.
+func (ix *Index) idf(q *Query, t QueryTerm) float64 {
+	switch {
+	case !t.Known:
+		return IDF(cmp.Or(q.Among, ix.stats.N), 0)
+	case q.Among == 0:
+		return IDF(ix.stats.N, ix.stats.DF[t.ID])
+	}
+	df := uint32(0)
+	for _, p := range ix.post[ix.start[t.ID]:ix.start[t.ID+1]] {
+		if q.Sees(p.doc) {
+			df++
+		}
+	}
+	return IDF(q.Among, df)
 }
 
 func (ix *Index) has(term uint32) bool {
@@ -129,7 +148,7 @@ func (ix *Index) Like(q *Query, d uint32, n int, v View) {
 		k := bits.OnesCount8(doc.Masks[i])
 		tf := frequency(doc.Masks[i], doc.Counts[c:c+k], &norm)
 		c += k
-		list[i] = weighed{t, IDF(ix.stats.N, ix.stats.DF[t]) * ix.params.Saturate(tf)}
+		list[i] = weighed{t, ix.idf(q, QueryTerm{ID: t, Known: true}) * ix.params.Saturate(tf)}
 	}
 	slices.SortFunc(list, func(a, b weighed) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(v.Term(a.id), v.Term(b.id)))

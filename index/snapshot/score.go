@@ -17,7 +17,7 @@ func (r *search) score() {
 	}
 	clear(r.priors)
 	if r.space != nil && r.weights.Prior > 0 {
-		r.space.servers.Scores(r.priors, &r.query, nil)
+		r.means().Scores(r.priors, &r.query, nil)
 	}
 	r.partial = r.mode != Keyword && r.count > r.s.threshold
 	switch {

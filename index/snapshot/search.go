@@ -180,9 +180,7 @@ func (r *search) use(sp *Space, query vector.Code) {
 func (r *search) analyse(text string) {
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
-	if seen := seenBy(r.s, r.q.Filter.Scope); seen != nil {
-		r.lexical.Sees = func(doc uint32) bool { return seen.Test(uint(doc)) }
-	}
+	r.weigh()
 	for _, t := range an.Tokens(text) {
 		r.lexical.Add(r.s.lexical, r.s.lexicon, t.Text, t.Extra)
 	}

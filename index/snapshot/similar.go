@@ -46,6 +46,9 @@ func (s *Snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
 			break
 		}
 	}
+	if f.Scope.IsAlone() {
+		r.weigh()
+	}
 	s.lexical.Like(&r.lexical, doc, similarTerms, s.lexicon)
 	r.score()
 	return r

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/tooldex/tooldex/index/rank"
 	"github.com/tooldex/tooldex/index/vector"
@@ -19,6 +20,7 @@ type Space struct {
 	embedder QueryEmbedder
 	rows     *vector.Codes   // by document
 	servers  *vector.Codes   // by server: the mean of its tools' vectors, not normalised
+	means    *scopeMeans     // as servers, of what scopes show
 	near     Nearer          // candidates among many documents
 	phrases  [][]vector.Code // by document
 }
@@ -39,7 +41,7 @@ type Nearer interface {
 // NewSpace makes the space of a snapshot's vectors, in which near finds the
 // nearest: rows themselves, or a graph over them.
 func NewSpace(s *Snapshot, model string, e QueryEmbedder, rows *vector.Codes, near Nearer) *Space {
-	return &Space{model: model, embedder: e, rows: rows, servers: serverMeans(s, rows), near: near}
+	return &Space{model: model, embedder: e, rows: rows, servers: serverMeans(s, rows, nil), means: newScopeMeans(), near: near}
 }
 
 // WithPhrases is the space with the vectors of each document's phrases, absent
@@ -67,21 +69,40 @@ func (sp *Space) Rows() *vector.Codes { return sp.rows }
 
 // serverMeans are the server priors: the unnormalised mean of the unit
 // vectors of each server's tools, whose length says how much they belong
-// together. Tools without a vector count as zero.
-func serverMeans(s *Snapshot, rows *vector.Codes) *vector.Codes {
+// together. Tools without a vector count as zero, and those that sees is not
+// true of not at all; nil sees all.
+func serverMeans(s *Snapshot, rows *vector.Codes, sees func(doc uint32) bool) *vector.Codes {
 	means := vector.NewCodes(len(s.servers), rows.Dims())
 	sum := make([]float32, rows.Dims())
 	for server, docs := range s.tools {
 		clear(sum)
+		n := 0
 		for _, d := range docs {
-			rows.Row(int(d)).AddTo(sum)
+			if sees == nil || sees(d) {
+				rows.Row(int(d)).AddTo(sum)
+				n++
+			}
 		}
 		for i := range sum {
-			sum[i] /= float32(len(docs))
+			sum[i] /= float32(max(n, 1))
 		}
 		means.Set(server, vector.Encode(sum))
 	}
 	return means
+}
+
+// keptMeans is how many scopes' means a space keeps, each of some 256 bytes a
+// server.
+const keptMeans = 64
+
+type scopeMeans = lru.Cache[*Scope, *vector.Codes]
+
+func newScopeMeans() *scopeMeans {
+	c, err := lru.New[*Scope, *vector.Codes](keptMeans)
+	if err != nil { // only for a size below 1
+		panic(err)
+	}
+	return c
 }
 
 func isZero(v []float32) bool {

@@ -21,6 +21,7 @@ type Auth struct {
 	Tokens   map[string]auth.Token
 	OAuth    *OAuth // nil for none
 	Grants   []auth.Grant
+	Shared   bool     // scores are of the whole catalog, not of what a caller sees
 	Warnings []string // what is probably not meant
 }
 
@@ -43,6 +44,8 @@ type authFile struct {
 	Tokens map[string]tokenFile `yaml:"tokens"`
 	OAuth  *oauthFile           `yaml:"oauth"`
 	Grants []grantFile          `yaml:"grants"`
+
+	Isolation string `yaml:"isolation"`
 }
 
 type tokenFile struct {
@@ -101,6 +104,10 @@ func (f *file) buildAuth(c *Config) (errs []error) {
 		g, wrong := f.grant(fmt.Sprintf("auth.grants[%d]", i), in)
 		c.Auth.Grants, errs = append(c.Auth.Grants, g), append(errs, wrong...)
 		c.Auth.Warnings = append(c.Auth.Warnings, grantWarnings(g, c)...)
+	}
+	c.Auth.Shared = f.Auth.Isolation == "shared"
+	if !slices.Contains([]string{"", "strict", "shared"}, f.Auth.Isolation) {
+		errs = append(errs, fmt.Errorf("auth.isolation: %q is none of strict, shared", f.Auth.Isolation))
 	}
 	if c.Auth.Enabled && c.Phrases.Learn == "on" {
 		errs = append(errs, errors.New("phrases.learn: on takes what one caller says for everybody's; with auth use shared, or off"))

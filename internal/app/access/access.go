@@ -191,7 +191,9 @@ func PolicyOf(cfg *config.Config, labels func(*index.Tool) view.Labels) *auth.Po
 	}
 	slices.Sort(owned.Teams)
 	owned.Teams = slices.Compact(owned.Teams)
-	return auth.NewPolicy(cfg.Auth.Grants, labels, owned)
+	p := auth.NewPolicy(cfg.Auth.Grants, labels, owned)
+	p.Shared = cfg.Auth.Shared
+	return p
 }
 
 // Run keeps the keys of the issuer, and ends what stands on revoked tokens,
