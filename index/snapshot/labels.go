@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tooldex/tooldex/index/analysis"
+	"github.com/tooldex/tooldex/index/group"
 )
 
 // A facet is a kind of label that filters match whole and without case.
@@ -65,46 +66,14 @@ func groupBy(docs []*Document, f facet) *grouping {
 		for _, label := range d.labels(f, &one) {
 			n, ok := written[label]
 			if !ok {
-				n = numberOf(g.number, foldLabel(label))
+				n = group.Number(g.number, foldLabel(label))
 				written[label] = n
 			}
 			members, numbers = append(members, uint32(i)), append(numbers, n)
 		}
 	}
-	g.groups = bucket(members, numbers, len(g.number))
+	g.groups = group.By(members, numbers, len(g.number))
 	return g
-}
-
-// numberOf is the number of key, the next one for a new key.
-func numberOf(numbers map[string]uint32, key string) uint32 {
-	n, ok := numbers[key]
-	if !ok {
-		n = uint32(len(numbers))
-		numbers[key] = n
-	}
-	return n
-}
-
-// bucket sorts members by their numbers, which are below n, in one piece of
-// memory. Members of numbers from n on are left out.
-func bucket(members, numbers []uint32, n int) [][]uint32 {
-	ends := make([]int, n+1)
-	for _, k := range numbers {
-		ends[min(int(k), n)]++
-	}
-	total := 0
-	groups := make([][]uint32, n)
-	flat := make([]uint32, len(members)-ends[n])
-	for k := range groups {
-		groups[k] = flat[total : total : total+ends[k]]
-		total += ends[k]
-	}
-	for i, k := range numbers {
-		if int(k) < n {
-			groups[k] = append(groups[k], members[i])
-		}
-	}
-	return groups
 }
 
 // numberServers numbers servers in order of their names, and after them each
@@ -113,7 +82,7 @@ func (s *Snapshot) numberServers() {
 	met := map[string]uint32{} // numbers in the order in which they are met
 	s.server = make([]uint32, len(s.docs))
 	for i, d := range s.docs {
-		s.server[i] = numberOf(met, d.Tool.Server)
+		s.server[i] = group.Number(met, d.Tool.Server)
 	}
 	s.servers = make([]string, 0, len(met))
 	for name := range met {
@@ -139,5 +108,5 @@ func (s *Snapshot) numberServers() {
 			next++
 		}
 	}
-	s.tools = bucket(members, s.server, len(s.servers))
+	s.tools = group.By(members, s.server, len(s.servers))
 }

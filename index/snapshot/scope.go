@@ -42,8 +42,9 @@ const keptScopes = 128
 // scopes are the compiled ones, as bitmaps that nobody may change.
 type scopes = lru.Cache[*Scope, *bitset.BitSet]
 
-func newScopes() *scopes {
-	c, err := lru.New[*Scope, *bitset.BitSet](keptScopes)
+// newKept is a table of what is kept by scope.
+func newKept[T any](n int) *lru.Cache[*Scope, T] {
+	c, err := lru.New[*Scope, T](n)
 	if err != nil { // only for a size below 1
 		panic(err)
 	}
@@ -68,7 +69,7 @@ func seenBy(s *Snapshot, scope *Scope) *bitset.BitSet {
 
 // weigh has a query weighed by what the scope of its caller shows, where that
 // is wanted.
-func (r *search) weigh() {
+func weigh(r *search) {
 	scope := r.q.Filter.Scope
 	seen := seenBy(r.s, scope)
 	if seen == nil {
@@ -81,16 +82,16 @@ func (r *search) weigh() {
 }
 
 // means are the servers' means, of what the scope shows where that is wanted.
-func (r *search) means() *vector.Codes {
+func means(r *search) *vector.Codes {
 	scope := r.q.Filter.Scope
 	if !scope.IsAlone() {
 		return r.space.servers
 	}
-	if means, ok := r.space.means.Get(scope); ok {
-		return means
+	if kept, ok := r.space.means.Get(scope); ok {
+		return kept
 	}
 	seen := seenBy(r.s, scope)
-	means := serverMeans(r.s, r.space.rows, func(doc uint32) bool { return seen.Test(uint(doc)) })
-	r.space.means.Add(scope, means)
-	return means
+	of := serverMeans(r.s, r.space.rows, func(doc uint32) bool { return seen.Test(uint(doc)) })
+	r.space.means.Add(scope, of)
+	return of
 }

@@ -17,7 +17,7 @@ func (r *search) score() {
 	}
 	clear(r.priors)
 	if r.space != nil && r.weights.Prior > 0 {
-		r.means().Scores(r.priors, &r.query, nil)
+		means(r).Scores(r.priors, &r.query, nil)
 	}
 	r.partial = r.mode != Keyword && r.count > r.s.threshold
 	switch {

@@ -180,7 +180,7 @@ func (r *search) use(sp *Space, query vector.Code) {
 func (r *search) analyse(text string) {
 	an := analyzers.Get().(*analysis.Analyzer)
 	defer analyzers.Put(an)
-	r.weigh()
+	weigh(r)
 	for _, t := range an.Tokens(text) {
 		r.lexical.Add(r.s.lexical, r.s.lexicon, t.Text, t.Extra)
 	}

@@ -47,7 +47,7 @@ func (s *Snapshot) likeTool(doc uint32, f *Filter, limit int) *search {
 		}
 	}
 	if f.Scope.IsAlone() {
-		r.weigh()
+		weigh(r)
 	}
 	s.lexical.Like(&r.lexical, doc, similarTerms, s.lexicon)
 	r.score()

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/tooldex/tooldex/index/analysis"
 	"github.com/tooldex/tooldex/index/bm25"
 )
@@ -53,7 +55,7 @@ type onDemand struct {
 // the snapshots with other parameters or vectors that share what it makes do
 // not keep the first one.
 func newOnDemand(docs []*Document) (o onDemand) {
-	o.scopes = newScopes()
+	o.scopes = newKept[*bitset.BitSet](keptScopes)
 	o.byName = sync.OnceValue(func() []uint32 { return sortNames(docs) })
 	o.descriptions = sync.OnceValue(func() []string { return foldDescriptions(docs) })
 	o.inputs = sync.OnceValue(func() map[string]int { return countInputs(docs) })

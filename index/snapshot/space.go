@@ -41,7 +41,7 @@ type Nearer interface {
 // NewSpace makes the space of a snapshot's vectors, in which near finds the
 // nearest: rows themselves, or a graph over them.
 func NewSpace(s *Snapshot, model string, e QueryEmbedder, rows *vector.Codes, near Nearer) *Space {
-	return &Space{model: model, embedder: e, rows: rows, servers: serverMeans(s, rows, nil), means: newScopeMeans(), near: near}
+	return &Space{model: model, embedder: e, rows: rows, servers: serverMeans(s, rows, nil), means: newKept[*vector.Codes](keptMeans), near: near}
 }
 
 // WithPhrases is the space with the vectors of each document's phrases, absent
@@ -96,14 +96,6 @@ func serverMeans(s *Snapshot, rows *vector.Codes, sees func(doc uint32) bool) *v
 const keptMeans = 64
 
 type scopeMeans = lru.Cache[*Scope, *vector.Codes]
-
-func newScopeMeans() *scopeMeans {
-	c, err := lru.New[*Scope, *vector.Codes](keptMeans)
-	if err != nil { // only for a size below 1
-		panic(err)
-	}
-	return c
-}
 
 func isZero(v []float32) bool {
 	for _, x := range v {
