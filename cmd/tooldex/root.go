@@ -10,6 +10,7 @@ import (
 
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/auditcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/authcmd"
+	"github.com/tooldex/tooldex/cmd/tooldex/internal/backupcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/clientcmd"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/endpointcmd"
@@ -56,7 +57,7 @@ func newRoot(c *cli.CLI) *cobra.Command {
 	root.SetUsageTemplate(strings.NewReplacer(
 		".LocalFlags.FlagUsages", "wrapped .LocalFlags", ".InheritedFlags.FlagUsages", "wrapped .InheritedFlags",
 	).Replace(root.UsageTemplate()))
-	cli.Group(root, slices.Concat(gatewaycmd.Commands(c), searchcmd.Commands(c), servercmd.Commands(c), endpointcmd.Commands(c), phrasecmd.Commands(c), auditcmd.Commands(c), restcmd.Commands(c), authcmd.Commands(c), clientcmd.Commands(c),
+	cli.Group(root, slices.Concat(gatewaycmd.Commands(c), searchcmd.Commands(c), servercmd.Commands(c), endpointcmd.Commands(c), phrasecmd.Commands(c), auditcmd.Commands(c), restcmd.Commands(c), authcmd.Commands(c), backupcmd.Commands(c), clientcmd.Commands(c),
 		evalcmd.Commands(c), []*cobra.Command{versionCommand(c), manCommand(c)})...)
 	cli.WrapArgs(root)
 	c.AuditChanges(root)

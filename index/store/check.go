@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"go.etcd.io/bbolt"
@@ -104,4 +105,21 @@ func soundTool(kind byte, p []byte) bool {
 		return len(p) == 8
 	}
 	return kind == 'r'
+}
+
+// Copy writes the store of the folder dir as it is at one moment, while others
+// use it, which wait to write meanwhile. A folder without a store has nothing to
+// write.
+func Copy(ctx context.Context, dir string, w io.Writer) error {
+	d := newDatabase(dir, Options{ReadOnly: true, ReadWait: defaultReadWait, format: Format})
+	err := d.session(ctx, d.o.ReadWait, true, func(db *bbolt.DB) error {
+		return db.View(func(tx *bbolt.Tx) error {
+			_, err := tx.WriteTo(w)
+			return err
+		})
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }

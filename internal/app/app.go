@@ -29,6 +29,7 @@ import (
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/app/access"
 	"github.com/tooldex/tooldex/internal/attach"
+	"github.com/tooldex/tooldex/internal/backup"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/logins"
 )
@@ -97,6 +98,7 @@ type Engine struct {
 	listings      *listings // of the servers, while they run
 	onCall        func(what string, isError bool, took time.Duration)
 	closeEmbedder func() error
+	release       func() // the state folder
 
 	closing   context.Context // done when Close is called
 	stop      context.CancelFunc
@@ -121,6 +123,12 @@ func Open(cfg *config.Config, o Options) (*Engine, error) {
 }
 
 func (e *Engine) open(o Options) error {
+	e.release = func() {}
+	if e.Config.State != "" && (o.Online || o.Writing || o.Managing) {
+		if release, err := backup.Use(e.Config.State); err == nil { // else it is opened, or not, all the same
+			e.release = release
+		}
+	}
 	emb, closeEmbedder, err := OpenEmbedder(e.Config)
 	if err != nil {
 		return err
@@ -339,6 +347,7 @@ func (e *Engine) Close() error {
 	if e.audit != nil {
 		errs = append(errs, e.audit.Close())
 	}
+	e.release()
 	if e.closeEmbedder != nil {
 		errs = append(errs, e.closeEmbedder())
 	}
