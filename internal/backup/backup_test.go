@@ -76,12 +76,17 @@ func TestBackup(t *testing.T) {
 		t.Errorf("over a folder in use: %v", err)
 	}
 	release()
+	if err := errors.Join(os.Mkdir(filepath.Join(state, "audit"), 0o700), os.WriteFile(filepath.Join(state, "audit", "key"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	_, aside, err := Restore(file, state, true)
 	if err != nil || aside != state+".before-1" {
 		t.Errorf("over one that nobody uses: %s, %v", aside, err)
 	}
-	if _, err := os.Stat(filepath.Join(aside, "store.db")); err != nil {
-		t.Error(err)
+	for _, path := range []string{filepath.Join(aside, "store.db"), filepath.Join(state, "audit", "key")} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
 	}
 	if _, err := Write(t.Context(), state, file, "v1"); err != nil {
 		t.Errorf("over an older backup: %v", err)

@@ -54,7 +54,7 @@ func used(state string) error {
 
 // Restore makes a state folder of a backup. The folder is there whole or not at
 // all; one that was there is moved beside it, to where aside says, if replace is
-// true. What was wrong with the file, or keeps the folder from being made, is
+// true, and its audit goes on in the new one. What was wrong with the file, or keeps the folder from being made, is
 // the error.
 func Restore(from, state string, replace bool) (m Manifest, aside string, err error) {
 	state = filepath.Clean(state)
@@ -85,7 +85,20 @@ func Restore(from, state string, replace bool) (m Manifest, aside string, err er
 		}
 		return m, "", err
 	}
-	return m, aside, nil
+	return m, aside, keepAudit(aside, state)
+}
+
+// keepAudit moves the audit of the folder that was there into the new one, as
+// no backup has it.
+func keepAudit(aside, state string) error {
+	if aside == "" {
+		return nil
+	}
+	err := os.Rename(filepath.Join(aside, "audit"), filepath.Join(state, "audit"))
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("the folder is restored, but its audit stays in %s: %w", aside, err)
 }
 
 // occupied says whether there is something in the folder; its error is that a

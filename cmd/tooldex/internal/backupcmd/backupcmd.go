@@ -34,7 +34,7 @@ audit, the key of the API, and logins at servers.`
 const restoreHelp = `Make the state folder of a file that "tooldex backup" wrote. The file is checked
 whole before anything is changed, and a folder that a tooldex uses is left alone:
 end it first. One with something in it is replaced with --replace alone, and
-then kept beside the new one.`
+then kept beside the new one, where its audit goes on.`
 
 // A result is what the commands say as JSON.
 type result struct {
