@@ -24,13 +24,17 @@ func command(t *testing.T, s setup, args ...string) (string, error) {
 // folder that serves the same: its tools, tokens, phrases, counts and virtual
 // servers. A folder in use is left alone.
 func TestBackup(t *testing.T) {
+	us7, err := os.ReadFile(filepath.Join("..", "manage", "testdata", "us7.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := books(t)
 	a, stop := process(t, s)
 	url := "http://" + a.addr + "/mcp"
 	session := connect(t, &mcp.StreamableClientTransport{Endpoint: url}, "")
 	find(t, session, "finance files", "files/finance_files")
 	execute(t, session, "files/finance_files", object{})
-	a.ask("POST", "/servers", us7, http.StatusCreated)
+	a.ask("POST", "/servers", string(us7), http.StatusCreated)
 	for _, args := range [][]string{
 		{"auth", "token", "new", "ci-bot", "--team", "finance-team"}, {"phrases", "add", "files/finance_files", "the shoebox of receipts"},
 	} {
