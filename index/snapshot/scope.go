@@ -70,14 +70,11 @@ func seenBy(s *Snapshot, scope *Scope) *bitset.BitSet {
 // weigh has a query weighed by what the scope of its caller shows, where that
 // is wanted.
 func weigh(r *search) {
-	scope := r.q.Filter.Scope
-	seen := seenBy(r.s, scope)
-	if seen == nil {
-		return
-	}
-	r.lexical.Sees = func(doc uint32) bool { return seen.Test(uint(doc)) }
-	if scope.alone {
-		r.lexical.Among = max(int(seen.Count()), 1)
+	if seen := seenBy(r.s, r.q.Filter.Scope); seen != nil {
+		r.lexical.Sees = func(doc uint32) bool { return seen.Test(uint(doc)) }
+		if r.q.Filter.Scope.alone {
+			r.lexical.Among = max(int(seen.Count()), 1)
+		}
 	}
 }
 
@@ -87,11 +84,11 @@ func means(r *search) *vector.Codes {
 	if !scope.IsAlone() {
 		return r.space.servers
 	}
-	if kept, ok := r.space.means.Get(scope); ok {
-		return kept
+	kept, ok := r.space.means.Get(scope)
+	if !ok {
+		seen := seenBy(r.s, scope)
+		kept = serverMeans(r.s, r.space.rows, func(doc uint32) bool { return seen.Test(uint(doc)) })
+		r.space.means.Add(scope, kept)
 	}
-	seen := seenBy(r.s, scope)
-	of := serverMeans(r.s, r.space.rows, func(doc uint32) bool { return seen.Test(uint(doc)) })
-	r.space.means.Add(scope, of)
-	return of
+	return kept
 }
