@@ -51,6 +51,9 @@ func (g *Gateway) Execute(ctx context.Context, v view.View, r ExecuteRequest) (E
 	x, err := g.prepare(ctx, v, r)
 	if err != nil {
 		g.opts.Audit.denied(ctx, r, err)
+		if errors.Is(err, ErrUnknownTool) {
+			g.opts.Audit.unknown(ctx, r, g.ix.Resolve)
+		}
 		return Execution{}, err
 	}
 	if g.calls == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/audit"
+	"github.com/tooldex/tooldex/index"
 )
 
 // An Auditor keeps a trace of executions; package audit has one.
@@ -36,6 +37,20 @@ func (a Audit) denied(ctx context.Context, r ExecuteRequest, err error) {
 		denied := a.event(ctx, audit.Denied, e.Tool, r)
 		denied.Reason = e.Problem
 		a.Log.Add(denied)
+	}
+}
+
+// unknown keeps which tools a name is of that its caller does not see. What
+// does not exist takes the same path up to the end, where an event is queued, so
+// that the time of an answer tells nothing.
+func (a Audit) unknown(ctx context.Context, r ExecuteRequest, named func(string, *index.Scope) []index.Hit) {
+	if a.Log == nil {
+		return
+	}
+	e := a.event(ctx, audit.HiddenAccess, "", r)
+	for _, hit := range named(r.Name, nil) {
+		e.Tool = hit.Tool.QualifiedName()
+		a.Log.Add(e)
 	}
 }
 

@@ -51,7 +51,8 @@ func TestAuditOfExecutions(t *testing.T) {
 		{"a run that is announced", true, `{"path":"a"}`, "files/read_file", []string{"intent files/read_file", "execute files/read_file"}},
 		{"arguments that are wrong", true, `{}`, "files/read_file", nil},
 		{"a tool that may not be run", true, `{"title":"a"}`, "github/create_issue", []string{"denied github/create_issue"}},
-		{"a tool that is hidden", true, `{}`, "vault/read_secret", nil},
+		{"a tool that is hidden", true, `{"path":"a"}`, "vault/read_secret", []string{"hidden_tool_access vault/read_secret"}},
+		{"a tool that does not exist", true, `{}`, "vault/no_such_tool", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			kept := &trace{}
