@@ -23,15 +23,15 @@ func TestRealAgents(t *testing.T) {
 	output(t, tooldex(t), "reindex", "--config", s.config)
 	endpoint := serveHTTP(t, s)
 	folder := filepath.Join("..", "..", "examples", "agent")
-	script := filepath.Join(filepath.Dir(modules), "agent.mjs") // beside the packages that it imports
-	text, err := os.ReadFile(filepath.Join(folder, "agent.mjs"))
+	script := filepath.Join(filepath.Dir(modules), "agent.mts") // beside the packages that it imports
+	text, err := os.ReadFile(filepath.Join(folder, "agent.mts"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(script, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, command := range map[string][]string{"python": {python, filepath.Join(folder, "agent.py")}, "node": {"node", script}} {
+	for name, command := range map[string][]string{"python": {python, filepath.Join(folder, "agent.py")}, "node": {filepath.Join(modules, ".bin", "tsx"), script}} {
 		t.Run(name, func(t *testing.T) {
 			model := &scripted{t: t}
 			chat := httptest.NewServer(model)

@@ -2,23 +2,26 @@
 //
 //     npm install @modelcontextprotocol/client
 //     tooldex serve &
-//     node agent.mjs "how many words has README.md?"
+//     npx tsx agent.mts "how many words has README.md?"
 //
 // CHAT_URL is any chat endpoint that speaks OpenAI's protocol (default: a local
 // Ollama), CHAT_MODEL its model, CHAT_KEY its key; TOOLDEX_URL is tooldex's.
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
-const env = (name, otherwise) => process.env[name] ?? otherwise;
+interface ToolCall { id: string; function: { name: string; arguments: string } }
+interface Message { role: string; content: string; tool_call_id?: string; tool_calls?: ToolCall[] }
+
+const env = (name: string, otherwise: string) => process.env[name] ?? otherwise;
 const turns = 12; // a model that finds nothing must not go on for ever
 
-async function answer(question) {
+async function answer(question: string): Promise<string> {
   const tooldex = new Client({ name: "agent", version: "1" }, { versionNegotiation: { mode: "auto" } });
   await tooldex.connect(new StreamableHTTPClientTransport(new URL(env("TOOLDEX_URL", "http://127.0.0.1:7420/mcp"))));
   try {
     const tools = (await tooldex.listTools()).tools.map(({ name, description, inputSchema }) => ({
       type: "function", function: { name, description, parameters: inputSchema },
     }));
-    const messages = [{ role: "system", content: tooldex.getInstructions() ?? "" }, { role: "user", content: question }];
+    const messages: Message[] = [{ role: "system", content: tooldex.getInstructions() ?? "" }, { role: "user", content: question }];
     for (let i = 0; i < turns; i++) {
       const said = await chat(messages, tools);
       messages.push(said);
@@ -31,7 +34,7 @@ async function answer(question) {
   }
 }
 
-async function chat(messages, tools) {
+async function chat(messages: Message[], tools: object[]): Promise<Message> {
   const key = process.env.CHAT_KEY;
   const reply = await fetch(env("CHAT_URL", "http://127.0.0.1:11434/v1/chat/completions"), {
     method: "POST",
@@ -44,10 +47,10 @@ async function chat(messages, tools) {
 
 // A mistake of the model comes back as text that says what to do, so it goes
 // back to the model.
-async function run(tooldex, call) {
+async function run(tooldex: Client, call: ToolCall): Promise<Message> {
   const { name, arguments: text } = call.function;
   console.error(`  ${name} ${text}`);
-  let content;
+  let content: string;
   try {
     const result = await tooldex.callTool({ name, arguments: JSON.parse(text || "{}") });
     content = result.content.filter((c) => c.type === "text").map((c) => c.text).join("\n");
