@@ -24,6 +24,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/keep"
+	"github.com/tooldex/tooldex/internal/logins/loginstest"
 )
 
 // A side is tooldex towards one server, as a process has it.
@@ -34,7 +35,7 @@ type side struct {
 }
 
 // process is another process over the state folder.
-func process(t *testing.T, x *issuer, state string, auth login.Config) side {
+func process(t *testing.T, x *loginstest.Issuer, state string, auth login.Config) side {
 	t.Helper()
 	cfg := &config.Config{State: state, Servers: []config.Server{{Spec: mcp.Spec{Name: "notion", URL: x.URL + "/mcp", Auth: auth}}}}
 	kept := Keeper(cfg, "")
@@ -50,11 +51,11 @@ func (s side) logIn(t *testing.T) (*login.Login, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	return s.Login(ctx, nil, func(address string) { go browser(t, address) })
+	return s.Login(ctx, nil, func(address string) { go loginstest.Browser(t, address) })
 }
 
 // call makes a request as an upstream does: again when that may help.
-func (s side) call(t *testing.T, x *issuer) (status int, why error) {
+func (s side) call(t *testing.T, x *loginstest.Issuer) (status int, why error) {
 	t.Helper()
 	for try := 0; ; try++ {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, x.URL+"/mcp", strings.NewReader("{}"))
@@ -89,7 +90,7 @@ func wantWhy(t *testing.T, err error, login bool, text string) {
 // Somebody logs in once, other processes have the token, and nothing of it can
 // be read on disk; logging out takes it back.
 func TestLogin(t *testing.T) {
-	x, state := newIssuer(t), t.TempDir()
+	x, state := loginstest.New(t), t.TempDir()
 	one, two := process(t, x, state, login.Config{}), process(t, x, state, login.Config{})
 	status, why := one.call(t, x)
 	if status != http.StatusUnauthorized {
@@ -109,10 +110,10 @@ func TestLogin(t *testing.T) {
 			t.Errorf("on disk: %q, %v", text, err)
 		}
 	}
-	if x.registered != 1 {
-		t.Errorf("registered %d times for two logins", x.registered)
+	if x.Registered != 1 {
+		t.Errorf("registered %d times for two logins", x.Registered)
 	}
-	if q := x.asked[0]; q.Get("resource") != x.resource || q.Get("scope") != "read" || q.Get("code_challenge_method") != "S256" || len(q.Get("state")) < 20 {
+	if q := x.Asked[0]; q.Get("resource") != x.Resource || q.Get("scope") != "read" || q.Get("code_challenge_method") != "S256" || len(q.Get("state")) < 20 {
 		t.Errorf("asked with %v", q)
 	}
 	if st := States(one.cfg, one.kept)[0]; st.State != "logged in" || !st.Renews || st.Issuer != x.URL {
@@ -122,8 +123,8 @@ func TestLogin(t *testing.T) {
 	if status, _ := moved.call(t, x); status != http.StatusUnauthorized {
 		t.Errorf("the token of one client is given for another: %d", status)
 	}
-	if was, left, err := two.Logout(t.Context()); !was || left != nil || err != nil || x.revoked != 1 {
-		t.Errorf("got %v, %v, %v, revoked %d", was, left, err, x.revoked)
+	if was, left, err := two.Logout(t.Context()); !was || left != nil || err != nil || x.Revoked != 1 {
+		t.Errorf("got %v, %v, %v, revoked %d", was, left, err, x.Revoked)
 	}
 	if status, _ := one.call(t, x); status != http.StatusUnauthorized {
 		t.Errorf("after logging out: %d", status)
@@ -132,13 +133,13 @@ func TestLogin(t *testing.T) {
 
 // Processes that find a token run out refresh it once between them.
 func TestOneRefresh(t *testing.T) {
-	x, state := newIssuer(t), t.TempDir()
-	x.lasts = 1 // less than what a token has to have left
+	x, state := loginstest.New(t), t.TempDir()
+	x.Lasts = 1 // less than what a token has to have left
 	one, two := process(t, x, state, login.Config{}), process(t, x, state, login.Config{})
 	if _, err := one.logIn(t); err != nil {
 		t.Fatal(err)
 	}
-	x.set(func() { x.lasts = 3600 })
+	x.Set(func() { x.Lasts = 3600 })
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -148,25 +149,25 @@ func TestOneRefresh(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if x.refreshed != 1 {
-		t.Errorf("refreshed %d times", x.refreshed)
+	if x.Refreshed != 1 {
+		t.Errorf("refreshed %d times", x.Refreshed)
 	}
-	x.set(func() { clear(x.tokens) }) // taken back before their time
-	if status, why := one.call(t, x); status != http.StatusOK || x.refreshed != 2 {
-		t.Errorf("got %d, %v, refreshed %d times", status, why, x.refreshed)
+	x.Set(func() { clear(x.Tokens) }) // taken back before their time
+	if status, why := one.call(t, x); status != http.StatusOK || x.Refreshed != 2 {
+		t.Errorf("got %d, %v, refreshed %d times", status, why, x.Refreshed)
 	}
-	x.set(func() { clear(x.tokens); x.refuses = "access_denied" })
+	x.Set(func() { clear(x.Tokens); x.Refuses = "access_denied" })
 	for _, s := range []side{one, two} {
 		status, why := s.call(t, x)
 		wantWhy(t, why, true, "server notion needs a login again: tooldex auth login notion")
-		if status != http.StatusUnauthorized || x.refreshed != 3 {
-			t.Errorf("got %d, refreshed %d times", status, x.refreshed)
+		if status != http.StatusUnauthorized || x.Refreshed != 3 {
+			t.Errorf("got %d, refreshed %d times", status, x.Refreshed)
 		}
 	}
 	if st := States(one.cfg, one.kept)[0]; st.State != "needs a login" || !strings.Contains(st.Why, "invalid_grant") {
 		t.Errorf("got %+v", st)
 	}
-	x.set(func() { x.refuses = "" })
+	x.Set(func() { x.Refuses = "" })
 	if _, err := two.logIn(t); err != nil {
 		t.Fatal(err)
 	}
@@ -178,28 +179,28 @@ func TestOneRefresh(t *testing.T) {
 // What comes back to this machine and is not the answer that is waited for.
 func TestWrongAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change func(x *issuer)
+		change func(x *loginstest.Issuer)
 		want   string
 	}{
-		"another issuer":   {func(x *issuer) { x.iss = "https://evil.example" }, "the answer is of https://evil.example and not of"},
-		"no issuer":        {func(x *issuer) { x.iss = "" }, "the answer does not say that it is of"},
-		"refused":          {func(x *issuer) { x.refuses = "access_denied" }, "refused the login: access_denied"},
-		"another resource": {func(x *issuer) { x.resource = "https://evil.example/mcp" }, "are those of https://evil.example/mcp, not of"},
+		"another issuer":   {func(x *loginstest.Issuer) { x.Iss = "https://evil.example" }, "the answer is of https://evil.example and not of"},
+		"no issuer":        {func(x *loginstest.Issuer) { x.Iss = "" }, "the answer does not say that it is of"},
+		"refused":          {func(x *loginstest.Issuer) { x.Refuses = "access_denied" }, "refused the login: access_denied"},
+		"another resource": {func(x *loginstest.Issuer) { x.Resource = "https://evil.example/mcp" }, "are those of https://evil.example/mcp, not of"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newIssuer(t)
+			x := loginstest.New(t)
 			tt.change(x)
 			s := process(t, x, t.TempDir(), login.Config{})
 			if _, err := s.logIn(t); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
-			if len(x.tokens) > 0 || States(s.cfg, s.kept)[0].State != "not logged in" {
-				t.Errorf("there are tokens: %v, %+v", x.tokens, States(s.cfg, s.kept))
+			if len(x.Tokens) > 0 || States(s.cfg, s.kept)[0].State != "not logged in" {
+				t.Errorf("there are tokens: %v, %+v", x.Tokens, States(s.cfg, s.kept))
 			}
 		})
 	}
 	t.Run("another state", func(t *testing.T) {
-		x := newIssuer(t)
+		x := loginstest.New(t)
 		s := process(t, x, t.TempDir(), login.Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
@@ -210,11 +211,11 @@ func TestWrongAnswers(t *testing.T) {
 			}
 			back := u.Query().Get("redirect_uri")
 			for _, wrong := range []string{back + "?code=x&state=guessed", back + "?code=x", back + "?state=" + u.Query().Get("state"), strings.TrimSuffix(back, "callback") + "?code=x&state=" + u.Query().Get("state")} {
-				if page, status := browser(t, wrong); status != http.StatusBadRequest && status != http.StatusNotFound {
+				if page, status := loginstest.Browser(t, wrong); status != http.StatusBadRequest && status != http.StatusNotFound {
 					t.Errorf("%s is answered %d %s", wrong, status, page)
 				}
 			}
-			go browser(t, address)
+			go loginstest.Browser(t, address)
 		})
 		if err != nil {
 			t.Errorf("the wait ended with %v", err)
@@ -225,12 +226,12 @@ func TestWrongAnswers(t *testing.T) {
 // A scope that is missing is asked for at the next login, beside those that
 // were granted.
 func TestStepUp(t *testing.T) {
-	x, state := newIssuer(t), t.TempDir()
+	x, state := loginstest.New(t), t.TempDir()
 	s := process(t, x, state, login.Config{})
 	if _, err := s.logIn(t); err != nil {
 		t.Fatal(err)
 	}
-	x.set(func() { x.needs = "write" })
+	x.Set(func() { x.Needs = "write" })
 	status, why := s.call(t, x)
 	wantWhy(t, why, true, "server notion needs a login with more rights (write): tooldex auth login notion")
 	if st := States(s.cfg, s.kept)[0]; status != http.StatusForbidden || !slices.Equal(st.Wanted, []string{"write"}) || st.State != "logged in" {
@@ -239,7 +240,7 @@ func TestStepUp(t *testing.T) {
 	if _, err := s.logIn(t); err != nil {
 		t.Fatal(err)
 	}
-	if got := x.asked[1].Get("scope"); got != "read write" {
+	if got := x.Asked[1].Get("scope"); got != "read write" {
 		t.Errorf("asked for %q", got)
 	}
 	if status, why := s.call(t, x); status != http.StatusOK {
@@ -267,7 +268,7 @@ func TestMachine(t *testing.T) {
 		"key":    {Type: login.ClientCredentials, ClientID: "machine", PrivateKey: "${file:" + path + "}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newIssuer(t)
+			x := loginstest.New(t)
 			s := process(t, x, t.TempDir(), auth)
 			if err := auth.Check(); err != nil {
 				t.Fatal(err)
@@ -275,23 +276,23 @@ func TestMachine(t *testing.T) {
 			if status, why := s.call(t, x); status != http.StatusOK {
 				t.Fatalf("got %d, %v", status, why)
 			}
-			x.set(func() { x.needs = "write" })
-			if status, why := s.call(t, x); status != http.StatusOK || len(x.forms) != 2 || x.forms[1].Get("scope") != "read write" {
-				t.Errorf("got %d, %v, asked %v", status, why, x.forms)
+			x.Set(func() { x.Needs = "write" })
+			if status, why := s.call(t, x); status != http.StatusOK || len(x.Forms) != 2 || x.Forms[1].Get("scope") != "read write" {
+				t.Errorf("got %d, %v, asked %v", status, why, x.Forms)
 			}
-			if name == "secret" != (x.forms[0].Get("client_assertion") == "") {
-				t.Errorf("asked %v", x.forms[0])
+			if name == "secret" != (x.Forms[0].Get("client_assertion") == "") {
+				t.Errorf("asked %v", x.Forms[0])
 			}
 			if _, err := s.logIn(t); err == nil {
 				t.Error("a person logged in where a machine does")
 			}
 		})
 	}
-	x := newIssuer(t)
+	x := loginstest.New(t)
 	s := process(t, x, t.TempDir(), login.Config{Type: login.ClientCredentials, ClientID: "machine", ClientSecret: "wrong"})
 	status, why := s.call(t, x)
 	wantWhy(t, why, false, "server notion gets no token: "+x.URL+"/token: invalid_client")
-	if status != http.StatusUnauthorized || len(x.forms) != 1 {
-		t.Errorf("got %d, asked %d times", status, len(x.forms))
+	if status != http.StatusUnauthorized || len(x.Forms) != 1 {
+		t.Errorf("got %d, asked %d times", status, len(x.Forms))
 	}
 }
