@@ -73,7 +73,7 @@ func (l *listings) of(server string, tools int, err error) Relisting {
 	}
 	r.Unchanged = max(0, tools-len(d.Added)-len(d.Changed))
 	if err != nil {
-		r.Error, r.Login = err.Error(), errors.Is(err, upstream.ErrNeedsLogin)
+		r.Error = err.Error()
 	}
 	return r
 }
@@ -103,6 +103,7 @@ func (e *Engine) List(ctx context.Context, names []string, timeout time.Duration
 			defer cancel()
 			l, err := e.Servers.Refresh(ctx, name)
 			rows[i] = e.listings.of(name, len(l.Tools), e.withReason(name, err))
+			rows[i].Login = errors.Is(err, upstream.ErrNeedsLogin)
 			mu.Lock()
 			defer mu.Unlock()
 			done++
