@@ -84,10 +84,15 @@ func (c *Config) Section(server string) string {
 }
 
 // Broken are the servers that a mistake in their entry disables, in order.
-func (c *Config) Broken() []string {
+func (c *Config) Broken() []string { return c.disabled(true) }
+
+// Off are the servers whose entries say that they are disabled, in order.
+func (c *Config) Off() []string { return c.disabled(false) }
+
+func (c *Config) disabled(broken bool) []string {
 	var names []string
 	for _, d := range c.Disabled {
-		if d.Reason != "" {
+		if (d.Reason != "") == broken {
 			names = append(names, d.Name)
 		}
 	}

@@ -124,11 +124,27 @@ func Advised(err error, cfg *config.Config) error {
 	case errors.Is(err, app.ErrState):
 		return Hint(err, "choose another folder with --state, or see \"tooldex doctor\"")
 	case errors.Is(err, app.ErrNoTools):
+		if off := AllOff(cfg); off != nil {
+			return off
+		}
 		return Hint(err, "list the tools of your servers with \"tooldex reindex\", or see \"tooldex demo\"")
 	case errors.Is(err, app.ErrUnreadable):
 		return Hint(err, "see \"tooldex doctor\"")
 	}
 	return err
+}
+
+// AllOff is the error of a configuration whose servers are all disabled by
+// their entries, nil for any other.
+func AllOff(cfg *config.Config) error {
+	off := cfg.Off()
+	switch {
+	case len(cfg.Servers) > 0 || len(cfg.Broken()) > 0 || len(off) == 0:
+		return nil
+	case len(off) == 1:
+		return Hint(fmt.Errorf("server %s is disabled, and there is no other", off[0]), "use it again with \"tooldex enable %s\"", off[0])
+	}
+	return Hint(fmt.Errorf("servers %s are disabled, and there is no other", strings.Join(off, ", ")), "use one again with \"tooldex enable %s\"", off[0])
 }
 
 // Logger writes to stderr. Commands that end soon log warnings only, and those

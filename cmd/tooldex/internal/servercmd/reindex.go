@@ -110,6 +110,9 @@ func serverNames(cmd *cobra.Command, cfg *config.Config, wanted []string) ([]str
 		}
 	}
 	if len(all) == 0 {
+		if off := cli.AllOff(cfg); off != nil {
+			return nil, off
+		}
 		return nil, cli.Hint(fmt.Errorf("configuration %s: it names no server", cfg.Path), "take over those of your clients with \"tooldex import --write\"")
 	}
 	if len(wanted) > 0 {
