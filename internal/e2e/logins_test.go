@@ -130,6 +130,7 @@ func TestLoginOfAPI(t *testing.T) {
 	s := billing(t, x, object{"type": "oauth"})
 	said(t, s, 0, "reindex") // its tools need no request
 	const needs = "server billing needs a login: tooldex auth login billing"
+	wantIn(t, "doctor", said(t, s, 1, "doctor"), "FAIL  server billing: "+needs)
 	session := connect(t, &mcp.StreamableClientTransport{Endpoint: serveHTTP(t, s)}, "2025-06-18")
 	invoices := object{"tool_name": "billing/list_invoices", "arguments": object{}}
 	out, res := call(t, session, "execute_tool", invoices)
@@ -140,6 +141,8 @@ func TestLoginOfAPI(t *testing.T) {
 	wantIn(t, "status", said(t, s, 0, "status"), "needs login", needs)
 	x.Set(func() { x.Lasts = 1 }) // less than a token has to have left
 	logIn(t, s, "billing")
+	until(t, s, "ready", "status") // before anything is called
+	wantIn(t, "doctor", said(t, s, 0, "doctor"), "ok    server billing: 1 tool")
 	x.Set(func() { x.Lasts = 3600 })
 	for range 2 {
 		execute(t, session, "billing/list_invoices", object{})

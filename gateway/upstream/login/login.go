@@ -111,6 +111,11 @@ func (l *Login) stale(d time.Duration) bool {
 	return !l.Expires.IsZero() && time.Now().Add(d).After(l.Expires)
 }
 
+// Holds reports a login that nothing is known to be wrong with.
+func (l *Login) Holds() bool {
+	return l.Access != "" && l.Refused == "" && len(l.Wanted) == 0
+}
+
 // A Store keeps texts by name for all processes of a user.
 type Store interface {
 	// Load is what is kept under a name, nil for nothing.

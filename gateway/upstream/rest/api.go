@@ -184,8 +184,9 @@ func (a *api) load(ctx context.Context) (upstream.Listing, error) {
 	a.have = have
 	a.mu.Unlock()
 	a.o.OnList(ctx, a.spec.Name, l)
+	again := a.loggedIn()
 	a.change(func(st *upstream.Status) {
-		if st.State != upstream.NeedsLogin {
+		if st.State != upstream.NeedsLogin || again {
 			st.State, st.Why = upstream.Ready, ""
 		}
 		st.Error, st.Failed, st.NextTry = "", false, time.Time{}
@@ -193,6 +194,16 @@ func (a *api) load(ctx context.Context) (upstream.Listing, error) {
 	})
 	a.log.Info("tools made", "operations", len(l.Tools), "skipped", len(d.Skipped), "warnings", len(d.Warnings))
 	return l, nil
+}
+
+// loggedIn reports that somebody has logged in, maybe since the API refused a
+// request: whoever logs in has its servers listed again.
+func (a *api) loggedIn() bool {
+	if a.login == nil {
+		return false
+	}
+	l, err := a.login.Kept()
+	return err == nil && l != nil && l.Holds()
 }
 
 func protocol(d *openapi.Document) string {

@@ -19,6 +19,7 @@ import (
 	"github.com/tooldex/tooldex/index/check"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
+	"github.com/tooldex/tooldex/internal/logins"
 )
 
 const doctorHelp = `Check the configuration, the state folder, the embedder, the virtual servers
@@ -234,7 +235,11 @@ func (c commands) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctor
 		return nil, err
 	}
 	var out []finding
+	needs := loginsNeeded(cfg)
 	for _, row := range rows {
+		if why := needs[row.Server]; why != "" && row.Error == "" {
+			row.Error, row.Login = why, true
+		}
 		out = append(out, serverFindings(row, cfg.Section(row.Server))...)
 	}
 	for _, d := range cfg.Disabled {
@@ -243,6 +248,22 @@ func (c commands) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctor
 		}
 	}
 	return out, nil
+}
+
+// loginsNeeded says of the REST APIs at which nobody is logged in what they
+// need: their tools come of a document, which asks for no login.
+func loginsNeeded(cfg *config.Config) map[string]string {
+	out := map[string]string{}
+	for _, st := range logins.States(cfg, logins.Keeper(cfg, "")) {
+		if cfg.Section(st.Server) != "rest" || st.State == "logged in" || st.State == "by itself" {
+			continue
+		}
+		out[st.Server] = fmt.Sprintf("server %s needs a login: tooldex auth login %s", st.Server, st.Server)
+		if st.Why != "" {
+			out[st.Server] += " (" + st.Why + ")"
+		}
+	}
+	return out
 }
 
 // refused recognizes a server that does not accept the credentials it got.
