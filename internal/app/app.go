@@ -198,7 +198,7 @@ func (e *Engine) warn() {
 // listed stores what a server listed.
 func (e *Engine) listed(ctx context.Context, server string, l upstream.Listing) {
 	diff, err := e.Gateway.Sync(ctx, server, l)
-	if err != nil {
+	if err != nil && !errors.Is(err, context.Canceled) { // nobody waits for it any more
 		e.log.Error("catalog not updated", "server", server, "error", err)
 	}
 	e.listings.add(server, diff, err)

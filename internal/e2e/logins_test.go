@@ -61,7 +61,7 @@ func wantIn(t *testing.T, what, got string, want ...string) {
 // A server that answers 401 and names its authorization server is added all
 // the same, says which command it needs, and is listed and called after that.
 func TestLoginOfServer(t *testing.T) {
-	x, s := loginstest.New(t), configure(t, object{})
+	x, s := loginstest.New(t), configureWith(t, object{}, object{"keyring": false})
 	tools, err := sample.New(sample.Options{Groups: []string{"numbers"}})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func billing(t *testing.T, x *loginstest.Issuer, auth object) setup {
 	t.Helper()
 	x.Set(func() { x.Resource = "" }) // an API has no metadata
 	auth["issuer"] = x.URL
-	return configureWith(t, object{}, object{"rest": object{"billing": object{
+	return configureWith(t, object{}, object{"keyring": false, "rest": object{"billing": object{
 		"base_url": x.URL + "/api", "auth": auth,
 		"tools": object{"list_invoices": object{"url": x.URL + "/api/invoices", "description": "List the invoices of a customer."}},
 	}}})
