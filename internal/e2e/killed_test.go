@@ -182,5 +182,4 @@ func TestKilledWithRequiredAudit(t *testing.T) {
 	if states[audit.Killed] != len(rounds) || len(found) != len(rounds) {
 		t.Errorf("verify says %+v", found)
 	}
-	t.Logf("%d calls answered, %d notes, %d intents", len(answered), len(books.notes), len(kept))
 }

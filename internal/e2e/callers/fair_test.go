@@ -36,6 +36,8 @@ func slow(t *testing.T) (url string, runs <-chan run) {
 			select {
 			case <-this.end:
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ran for " + arguments.By}}}, nil
+			case <-t.Context().Done(): // before the gateway waits for its calls
+				return nil, t.Context().Err()
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
