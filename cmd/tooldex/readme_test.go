@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -41,20 +40,8 @@ var notTyped = map[string]string{
 // TestDocumentedFrontPage types what the front page says, in its order, as
 // somebody who has one server in one client.
 func TestDocumentedFrontPage(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the lines are of a POSIX shell")
-	}
-	home := t.TempDir()
-	put := func(path, text string) {
-		t.Helper()
-		path = filepath.Join(home, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r := newReader(t)
+	r.dir = project(t)
 	tooldex, err := exec.LookPath("tooldex")
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +50,9 @@ func TestDocumentedFrontPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(".cursor/mcp.json", string(mine))
-	put("bin/npx", "#!/bin/sh\nexec tooldex sample-server --group files\n") // the real package is what .ci/integration starts
-	put("documents/notes.txt", "text")
+	r.put(".cursor/mcp.json", string(mine))
+	r.put("bin/npx", "#!/bin/sh\nexec tooldex sample-server --group files\n") // the real package is what .ci/integration starts
+	r.put("documents/notes.txt", "text")
 	typed := 0
 	for _, block := range fence.FindAllStringSubmatch(readme(t), -1) {
 		for _, line := range command.FindAllStringSubmatch(block[1], -1) {
@@ -73,12 +60,9 @@ func TestDocumentedFrontPage(t *testing.T) {
 				continue
 			}
 			typed++
-			c := exec.CommandContext(t.Context(), "sh", "-c", line[1])
-			c.Dir = project(t)
-			c.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"))
-			if out, err := c.CombinedOutput(); err != nil {
+			if out, err := r.enter(line[1]); err != nil {
 				t.Errorf("%s\n%s%v", line[1], out, err)
-			} else if shown, ok := strings.CutPrefix(block[1], "$ "+line[1]+"\n"); ok && untimed(string(out)) != untimed(shown) {
+			} else if shown, ok := strings.CutPrefix(block[1], "$ "+line[1]+"\n"); ok && untimed(out) != untimed(shown) {
 				t.Errorf("%s: got\n%s, the page shows\n%s", line[1], out, shown)
 			}
 		}
