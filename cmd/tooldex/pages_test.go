@@ -153,7 +153,7 @@ func TestDocumentedPages(t *testing.T) {
 			shown := lines(string(text))
 			p, known := pages[filepath.ToSlash(name)]
 			if known != (len(shown) > 0) {
-				t.Errorf("%s has %d commands; pages has it: %t", name, len(shown), known)
+				t.Errorf("%s has %d commands and an entry of pages: %t; pages says what a page with commands needs, and has no others", name, len(shown), known)
 			}
 			if known {
 				t.Run(name, func(t *testing.T) { p.typed(t, string(text), shown) })
