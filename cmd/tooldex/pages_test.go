@@ -18,6 +18,7 @@ type page struct {
 	env     []string
 	before  string            // typed first
 	serves  []string          // runs meanwhile
+	answers string            // what it answers once it serves
 	not     map[string]string // commands that are not typed, and why
 	varies  map[string]string // commands that print something else here than the page shows, and why
 }
@@ -108,14 +109,14 @@ paths:
 	"examples/openapi/README.md": {
 		files:  map[string]string{config: twoServers},
 		not:    map[string]string{"tooldex serve &": "the test starts it at an address that is free"},
-		serves: []string{"serve", "--listen", "${ADDR}"},
-		env:    []string{"TOOLDEX_API=http://${ADDR}", "KEY_FILE=${HOME}/state/admin.key", "TOOLDEX_CONFIG=${PROJECT}/examples/openapi/tooldex.yaml", "TOOLDEX_STATE=${HOME}/tooldex-openapi"},
+		serves: []string{"serve", "--listen", "${ADDR}"}, answers: "/readyz",
+		env: []string{"TOOLDEX_API=http://${ADDR}", "KEY_FILE=${HOME}/state/admin.key", "TOOLDEX_CONFIG=${PROJECT}/examples/openapi/tooldex.yaml", "TOOLDEX_STATE=${HOME}/tooldex-openapi"},
 	},
 	"examples/rest-api/README.md": {
 		before: `cp "$PROJECT"/examples/rest-api/*.yaml .`,
 		not:    map[string]string{"tooldex sample-server --rest 127.0.0.1:7422 &": "the test starts it at an address that is free"},
-		serves: []string{"sample-server", "--rest", "${ADDR}"},
-		env:    []string{"DESK_URL=http://${ADDR}"},
+		serves: []string{"sample-server", "--rest", "${ADDR}"}, answers: "/openapi.yaml",
+		env: []string{"DESK_URL=http://${ADDR}"},
 	},
 }
 
@@ -227,7 +228,7 @@ func (p *page) prepare(r *reader, expand func(string) string, here map[string]st
 		for i, a := range p.serves {
 			args[i] = expand(a)
 		}
-		r.background(here["ADDR"], args...)
+		r.background("http://"+here["ADDR"]+p.answers, args...)
 	}
 	for _, e := range p.env {
 		r.env = append(r.env, expand(e))

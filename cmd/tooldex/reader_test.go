@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,8 +64,9 @@ func (r *reader) enter(line string) (string, error) {
 	return string(out), err
 }
 
-// background runs tooldex until the test ends, and returns once it listens.
-func (r *reader) background(addr string, args ...string) {
+// background runs tooldex until the test ends, and returns once the address
+// answers with 200.
+func (r *reader) background(url string, args ...string) {
 	r.Helper()
 	c := r.command("tooldex", args...)
 	var log strings.Builder
@@ -78,9 +80,11 @@ func (r *reader) background(addr string, args ...string) {
 	go func() { c.Wait(); close(ended) }()
 	r.Cleanup(func() { <-ended })
 	for {
-		if conn, err := net.Dial("tcp", addr); err == nil {
-			conn.Close()
-			return
+		if res, err := http.Get(url); err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return
+			}
 		}
 		select {
 		case <-ended:
