@@ -57,7 +57,11 @@ var pages = map[string]page{
 			"asked/queries.jsonl": `{"id":"1","text":"count the words of a text"}` + "\n" + `{"id":"2","text":"book a flight to Rome"}` + "\n",
 			"asked/qrels.tsv":     "1\ttext/count_text\t1\n",
 		},
-		before: smallSets,
+		not: map[string]string{
+			"tooldex eval ablate a b c":                                           tuning,
+			"tooldex eval tune a b c --out params.json":                           tuning,
+			"tooldex eval calibrate a b c --params params.json --out params.json": tuning,
+		},
 	},
 	"docs/operating.md": {
 		own:     true,
@@ -122,16 +126,12 @@ paths:
 
 const (
 	served     = "goes through a tooldex that serves: internal/e2e, TestAPIDialogues"
+	tuning     = "minutes under the race detector: testdata/script/eval_tuning.txt"
 	config     = "tooldex.yaml" // of the home folder
 	twoServers = `mcpServers:
   text: {command: tooldex, args: [sample-server, --group, text]}
   numbers: {command: tooldex, args: [sample-server, --group, numbers]}
 `
-	// smallSets are three parts of the set that comes with the package.
-	smallSets = `for s in a b c; do mkdir $s; cp "$PROJECT"/eval/testdata/fifteen/tools.jsonl $s; done
-cd "$PROJECT"/eval/testdata/fifteen
-part() { sed -n "$2" queries.jsonl > "$HOME/$1/queries.jsonl"; sed -n 's/^{"id":"\([^"]*\)".*/\1/p' "$HOME/$1/queries.jsonl" | while read -r id; do grep "^$id	" qrels.tsv; done > "$HOME/$1/qrels.tsv"; true; }
-part a 1,20p; part b 101,120p; part c 201,220p`
 )
 
 // TestDocumentedPages types what the other pages say, each in its order and in
