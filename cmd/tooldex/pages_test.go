@@ -126,7 +126,7 @@ paths:
 
 const (
 	served     = "goes through a tooldex that serves: internal/e2e, TestAPIDialogues"
-	tuning     = "minutes under the race detector: testdata/script/eval_tuning.txt"
+	tuning     = "takes long: testdata/script/eval_tuning.txt"
 	config     = "tooldex.yaml" // of the home folder
 	twoServers = `mcpServers:
   text: {command: tooldex, args: [sample-server, --group, text]}
