@@ -89,12 +89,12 @@ func (w *world) refused(n int, replies <-chan reply) {
 	}
 }
 
-// Sixty clients of one principal have taken every place of a slow server and
+// Two hundred clients of one principal have taken every place of a slow server and
 // all the room to wait before another principal comes with five: these find
 // room, are all answered, and overtake those that came before them. Who is
 // refused tells when the others wait, so that no clock is needed.
 func TestBusyPrincipalStarvesNobody(t *testing.T) {
-	const places, room, busy, quiet = 2, 57, 60, 5
+	const places, room, busy, quiet = 2, 197, 200, 5
 	url, runs := slow(t)
 	many, few := newToken(), newToken()
 	w := begin(t, fmt.Sprintf(`
