@@ -125,6 +125,14 @@ func New(g *gateway.Gateway, o Options) (*Server, error) {
 	return s, nil
 }
 
+// ListChanged tells every client that its list of tools may be another one,
+// where tools are shown: grants have changed, of which the view knows nothing.
+func (s *Server) ListChanged() {
+	if s.offer.shown {
+		tellListChanged(s.server)
+	}
+}
+
 // tellListChanged has the SDK tell every session and subscription: it does so
 // only for tools of its own, and once for both changes here.
 func tellListChanged(server *mcp.Server) {

@@ -149,6 +149,14 @@ func (e *endpoints) carryOut(p plan, relabelled bool) {
 	e.served, e.failed = p.serve, p.failed
 }
 
+// regranted tells clients that they may see other tools. The caller holds the
+// lock.
+func (e *endpoints) regranted() {
+	for name := range e.served {
+		e.host.Get(name).ListChanged()
+	}
+}
+
 func (e *endpoints) openOne(cfg *config.Config, x config.Endpoint) (*serve.Server, error) {
 	s, err := serve.New(e.Gateway, serve.Options{
 		Endpoint: x.Name, Name: x.Title, Version: e.version, Metrics: e.metrics, Logger: e.log, OnCall: e.onCall,

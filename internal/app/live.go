@@ -138,6 +138,9 @@ func (e *Engine) adopt(ctx context.Context, file *config.Config) error {
 	relabel(ctx, e, before, operator)
 	e.Access.Adopt(next)
 	e.endpoints.carryOut(p, !reflect.DeepEqual(operator, operators(before)))
+	if !reflect.DeepEqual(next.Auth, before.Auth) {
+		e.endpoints.regranted()
+	}
 	e.live.mu.Lock()
 	e.live.now, e.live.state = next, Live{Loaded: time.Now(), Restart: restart}
 	e.live.mu.Unlock()

@@ -73,6 +73,35 @@ auth:
 	w.until("the token is gone", func() bool { return strings.HasPrefix(b.sees(), "401") })
 }
 
+// Who may see more than before is told to list the tools again.
+func TestToldOfGrants(t *testing.T) {
+	books, bot := owning(t, named("ledger", "invoice")), newToken()
+	before := fmt.Sprintf(`
+mcpServers: {books: {url: %q, start: eager}}
+virtual_servers: {plain: {surface: direct}}
+auth:
+  tokens: {bot: {hash: %q}}
+  grants:
+    - {anyone: true, endpoints: [plain], scope: {name_patterns: ["^ledger"]}, role: use}
+`, books.url, bot.hash)
+	w := begin(t, before)
+	w.listed(2)
+	of := w.as(bot.secret).initialize("/servers/plain/mcp")
+	if got := of.ask("/servers/plain/mcp", listRequest); !strings.Contains(got.body, "ledger") || strings.Contains(got.body, "invoice") {
+		t.Fatalf("before: %s", got.text())
+	}
+	sent := of.stream("/servers/plain/mcp")
+	w.write(before + `    - {principals: ["token:bot"], endpoints: [plain], role: use}`)
+	for { // the list that a server's start has changed may be told late, too
+		if got := next(w, "a list with the other tool is told", sent); !strings.Contains(got, "notifications/tools/list_changed") {
+			t.Fatalf("told: %s", got)
+		}
+		if got := of.ask("/servers/plain/mcp", listRequest); strings.Contains(got.body, "invoice") {
+			return
+		}
+	}
+}
+
 // A token that is revoked in the middle of a session is refused at once, and
 // its session and streams end.
 func TestRevokedInSession(t *testing.T) {

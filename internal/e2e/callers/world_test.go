@@ -279,9 +279,9 @@ func (s session) ask(path, message string) answer {
 
 const listRequest = `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
 
-// stream opens the session's stream of events; the channel is closed when that
-// has ended.
-func (s session) stream(path string) <-chan struct{} {
+// stream opens the session's stream and sends on what comes by it, until it
+// ends.
+func (s session) stream(path string) <-chan string {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.listen+path, nil)
 	if err != nil {
@@ -296,22 +296,31 @@ func (s session) stream(path string) <-chan struct{} {
 	if err != nil || res.StatusCode != http.StatusOK {
 		s.Fatal(res, err)
 	}
-	ended := make(chan struct{})
+	sent := make(chan string, 100)
 	go func() {
-		defer close(ended)
+		defer close(sent)
 		defer res.Body.Close()
-		_, _ = io.Copy(io.Discard, bufio.NewReader(res.Body)) // how it ends does not matter
+		for lines := bufio.NewScanner(res.Body); lines.Scan(); { // how it ends does not matter
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				sent <- data
+			}
+		}
 	}()
-	return ended
+	return sent
 }
 
-// waits for a channel to be closed.
-func (w *world) waits(what string, ended <-chan struct{}) {
+// waits for the end of a stream.
+func (w *world) waits(what string, sent <-chan string) {
 	w.Helper()
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		w.Fatalf("never: %s", what)
+	for timeout := time.After(time.Minute); ; {
+		select {
+		case _, more := <-sent:
+			if !more {
+				return
+			}
+		case <-timeout:
+			w.Fatalf("never: %s", what)
+		}
 	}
 }
 
