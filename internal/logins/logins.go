@@ -165,14 +165,15 @@ func watch(ctx context.Context, dir string, changed func()) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-watcher.Events:
-			if again == nil {
-				again = time.After(settle)
-			}
-		case <-watcher.Errors: // too many events at once: something happened
 		case <-again:
 			again = nil
 			changed()
+			continue
+		case <-watcher.Events:
+		case <-watcher.Errors: // events are lost: something changed
+		}
+		if again == nil {
+			again = time.After(settle)
 		}
 	}
 }
