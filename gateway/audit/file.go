@@ -79,7 +79,7 @@ func (x *file) begin(path string, first Event) error {
 		return err
 	}
 	x.size, x.last = int64(len(lines)), last
-	return x.f.Sync()
+	return errors.Join(x.f.Sync(), atomicfile.SyncFolder(filepath.Dir(path)))
 }
 
 // lines are events as they stand in the file after last.

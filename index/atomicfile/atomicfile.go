@@ -56,7 +56,7 @@ func Rename(from, to string) error {
 	if err := robustio.Rename(from, to); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(to))
+	return SyncFolder(filepath.Dir(to))
 }
 
 // Remove removes the file at path and makes that durable.
@@ -64,12 +64,12 @@ func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return SyncFolder(filepath.Dir(path))
 }
 
-// syncFolder makes the entries of a folder durable. File systems that cannot
+// SyncFolder makes the entries of a folder durable. File systems that cannot
 // say so with EINVAL or ENOTSUP.
-func syncFolder(path string) error {
+func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
