@@ -54,8 +54,8 @@ func used(state string) error {
 
 // Restore makes a state folder of a backup. The folder is there whole or not at
 // all; one that was there is moved beside it, to where aside says, if replace is
-// true, and its audit goes on in the new one. What was wrong with the file, or keeps the folder from being made, is
-// the error.
+// true, and its audit goes on in the new one. What was wrong with the file, or
+// keeps the folder from being made, is the error.
 func Restore(from, state string, replace bool) (m Manifest, aside string, err error) {
 	state = filepath.Clean(state)
 	there, err := occupied(state)
