@@ -12,7 +12,7 @@ SHARD      ?= 1/1
 PACKAGES   ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration conformance credentials bench bench-compare cover paths cross release soak soak-load fuzz flakes container embedders rest eval others clean
+.PHONY: help build test lint demo integration conformance credentials bench bench-compare cover paths telemetry cross release soak soak-load fuzz flakes container embedders rest eval others clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
@@ -39,6 +39,9 @@ conformance: ## the official conformance suite, both roles and eras
 
 credentials: ## logins at a real OpenID provider
 	bash .ci/credentials/run
+
+telemetry: ## a real OpenTelemetry collector
+	bash .ci/telemetry
 
 rest: ## real OpenAPI documents, requests over GitHub's API, Prism
 	bash .ci/rest

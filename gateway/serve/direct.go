@@ -71,7 +71,7 @@ func (s *Server) answerDirectly(ctx context.Context, w http.ResponseWriter, r *h
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	c := d.call(r.Context(), w)
 	c.Session = s.memories.session(d.session, d.protocol)
-	answer := s.call(ctx, c)
+	answer := s.call(s.arrived(ctx, r.Header), c)
 	defer answer.Done()
 	refused := refusalOf(answer)
 	if refused != nil && d.token == nil { // nothing is written yet

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
+	"github.com/tooldex/tooldex/gateway/telemetry"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 )
@@ -19,7 +20,7 @@ func newGateway(t testing.TB, calls gateway.Caller, o Options) *Server {
 func open(t testing.TB, calls gateway.Caller, g gateway.Options, o Options, upstreams func() []upstream.Status) *Server {
 	t.Helper()
 	ix := gatewaytest.Open(t)
-	o.Metrics, o.View = NewMetrics(ix, upstreams), gatewaytest.View
+	o.Metrics, o.View = telemetry.NewMetrics(ix, upstreams), gatewaytest.View
 	g.Executed = o.Metrics.Executed
 	gw := gateway.New(ix, calls, g)
 	gatewaytest.Fill(t, gw)

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tooldex/tooldex/gateway"
+	"github.com/tooldex/tooldex/gateway/telemetry"
 )
 
 // Default is the name of the endpoint on /mcp.
@@ -28,8 +29,8 @@ type HostOptions struct {
 
 	Guard Guard // authenticates requests; nil lets everybody through
 
-	Metrics *Metrics     // that /metrics and /readyz show; nil means ones of its own
-	Logger  *slog.Logger // nil discards
+	Metrics *telemetry.Metrics // that /metrics and /readyz show; nil means ones of its own
+	Logger  *slog.Logger       // nil discards
 }
 
 // A Host serves endpoints over HTTP, each of them a Server: the one called
@@ -62,7 +63,7 @@ func NewHost(o HostOptions) *Host {
 		o.Guard = unguarded{}
 	}
 	if o.Metrics == nil {
-		o.Metrics = NewMetrics(nil, nil)
+		o.Metrics = telemetry.NewMetrics(nil, nil)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -231,7 +232,7 @@ func (h *Host) hostAllowed(host string) bool {
 // ready answers 200 while calls are taken.
 func (h *Host) ready(w http.ResponseWriter, _ *http.Request) {
 	m := h.opts.Metrics
-	st := m.catalog.Status()
+	st := m.Catalog.Status()
 	out := struct {
 		Ready   bool           `json:"ready"`
 		Tools   int            `json:"tools"`
@@ -240,9 +241,9 @@ func (h *Host) ready(w http.ResponseWriter, _ *http.Request) {
 	}{Ready: !h.isEnding(), Tools: st.Tools, Problem: st.Problem}
 	if h.opts.Guard.Enabled() { // who asks may be anybody
 		out.Tools, out.Problem = 0, ""
-	} else if m.upstreams != nil {
+	} else if m.Upstreams != nil {
 		out.Servers = map[string]int{}
-		for _, server := range m.upstreams() {
+		for _, server := range m.Upstreams() {
 			out.Servers[string(server.State)]++
 		}
 	}

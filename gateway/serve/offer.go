@@ -137,11 +137,16 @@ func probesOf(s *Server) *native.Probes {
 func receiving(s *Server) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		results := rawResults(next)
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 			if x := req.GetExtra(); x != nil {
-				ctx = callerOf(ctx, x)
+				ctx = s.arrived(callerOf(ctx, x), x.Header)
 			}
 			v := viewOf(ctx, s)
+			if r, ok := req.(*mcp.CallToolRequest); !ok || !s.offer.has(v, r.Params.Name) { // call traces the others
+				var ended func(error)
+				ctx, ended = s.tracedBySDK(ctx, method, req)
+				defer func() { ended(err) }()
+			}
 			switch r := req.(type) {
 			case *mcp.ListToolsRequest:
 				if s.offer.shown {

@@ -32,6 +32,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/surface/discover"
 	"github.com/tooldex/tooldex/gateway/surface/meta"
 	"github.com/tooldex/tooldex/gateway/surface/toolbox"
+	"github.com/tooldex/tooldex/gateway/telemetry"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index/tool"
@@ -69,8 +70,9 @@ type Options struct {
 	// are logged.
 	Auditor Auditor
 
-	Metrics *Metrics     // nil means ones of its own
-	Logger  *slog.Logger // nil discards
+	Metrics *telemetry.Metrics // nil means ones of its own
+	Tracer  *telemetry.Tracer  // nil traces nothing
+	Logger  *slog.Logger       // nil discards
 }
 
 // A Server serves one surface. Its methods are safe for concurrent use.
@@ -80,7 +82,7 @@ type Server struct {
 	opts    Options
 	log     *slog.Logger
 	server  *mcp.Server
-	metrics *Metrics
+	metrics *telemetry.Metrics
 
 	aborted context.Context // done when calls under way must end
 	abort   context.CancelCauseFunc
@@ -154,7 +156,7 @@ func (o Options) withDefaults() Options {
 		o.Surface = "meta"
 	}
 	if o.Metrics == nil {
-		o.Metrics = NewMetrics(nil, nil)
+		o.Metrics = telemetry.NewMetrics(nil, nil)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -190,17 +192,20 @@ func (s *Server) call(ctx context.Context, c surface.Call) *surface.Answer {
 	defer context.AfterFunc(s.aborted, func() { cancel(context.Cause(s.aborted)) })()
 	began := time.Now()
 	c.View = viewOf(ctx, s)
-	answer, name := s.surface.Answer, c.Tool
+	answer, name, traced := s.surface.Answer, c.Tool, c.Tool
 	switch {
 	case s.offer.names[name]:
 	case s.offer.has(c.View, name):
 		answer, name = s.offer.tools.Answer, "native" // there are many
 	default:
-		name = "unknown" // callers choose the names
+		name, traced = "unknown", "" // callers choose the names
 	}
-	a := answer(gateway.From(ctx, origin(ctx, s, c)), c)
+	from := origin(ctx, s, c)
+	ctx, ended := s.traced(ctx, telemetry.Request{Method: "tools/call", Tool: traced, Protocol: c.Protocol, Meta: c.Client.Meta}, from)
+	a := answer(gateway.From(ctx, from), c)
+	ended(codeOf(a), a.IsError)
 	took := time.Since(began)
-	s.metrics.metaCall(name, a.IsError, took)
+	s.metrics.MetaCall(name, a.IsError, took)
 	if s.opts.OnCall != nil {
 		s.opts.OnCall(name, a.IsError, took)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/gatewaytest"
+	"github.com/tooldex/tooldex/gateway/telemetry"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	mcpservers "github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/internal/sample"
@@ -61,7 +62,7 @@ func start(t testing.TB, o gateway.Options, specs ...mcpservers.Spec) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := NewMetrics(ix, set.Status)
+	m := telemetry.NewMetrics(ix, set.Status)
 	o.Executed = m.Executed
 	g = gateway.New(ix, set, o)
 	s, err := New(g, Options{Metrics: m})
@@ -238,7 +239,7 @@ func TestProgressAndCancelThroughServers(t *testing.T) {
 				}
 				for idle := false; !idle; {
 					idle = true
-					for _, st := range g.metrics.upstreams() {
+					for _, st := range g.metrics.Upstreams() {
 						idle = idle && st.InFlight == 0
 					}
 				}

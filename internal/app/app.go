@@ -25,6 +25,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/learn"
 	"github.com/tooldex/tooldex/gateway/limit"
 	"github.com/tooldex/tooldex/gateway/serve/heap"
+	"github.com/tooldex/tooldex/gateway/telemetry"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 	"github.com/tooldex/tooldex/internal/app/access"
@@ -91,12 +92,14 @@ type Engine struct {
 	endpoints     *endpoints
 	made          *made // nil without a state folder
 	Access        *access.Access
-	learner       *learn.Learner // nil unless it learns from use
-	auto          *auto          // nil unless a model writes phrases of what is listed
-	audit         *audit.Log     // nil unless it is kept
+	learner       *learn.Learner    // nil unless it learns from use
+	auto          *auto             // nil unless a model writes phrases of what is listed
+	audit         *audit.Log        // nil unless it is kept
+	tracer        *telemetry.Tracer // nil unless a collector is told
 	limits        *limit.Limiter
 	listings      *listings // of the servers, while they run
 	onCall        func(what string, isError bool, took time.Duration)
+	serving       bool
 	closeEmbedder func() error
 	release       func() // the state folder
 
@@ -176,7 +179,7 @@ func (e *Engine) open(o Options) error {
 	if o.Serving {
 		e.auto = openAuto(e)
 	}
-	e.onCall = o.OnCall
+	e.onCall, e.serving = o.OnCall, o.Serving
 	if err := e.openGateway(calls); err != nil {
 		return err
 	}
@@ -344,6 +347,7 @@ func (e *Engine) Close() error {
 		errs = append(errs, e.Index.Close())
 	}
 	e.relisting.Wait() // the index asks for no more of them
+	errs = append(errs, e.tracer.Close())
 	if e.audit != nil {
 		errs = append(errs, e.audit.Close())
 	}

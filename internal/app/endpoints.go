@@ -17,6 +17,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/serve"
 	"github.com/tooldex/tooldex/gateway/surface"
 	"github.com/tooldex/tooldex/gateway/surface/meta"
+	"github.com/tooldex/tooldex/gateway/telemetry"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
@@ -27,7 +28,7 @@ import (
 type endpoints struct {
 	*Engine
 	host    *serve.Host
-	metrics *serve.Metrics
+	metrics *telemetry.Metrics
 	toolbox atomic.Pointer[[]surface.Toolbox]
 
 	mu     sync.Mutex // guards the fields below, and what is in force
@@ -159,7 +160,7 @@ func (e *endpoints) regranted() {
 
 func (e *endpoints) openOne(cfg *config.Config, x config.Endpoint) (*serve.Server, error) {
 	s, err := serve.New(e.Gateway, serve.Options{
-		Endpoint: x.Name, Name: x.Title, Version: e.version, Metrics: e.metrics, Logger: e.log, OnCall: e.onCall,
+		Endpoint: x.Name, Name: x.Title, Version: e.version, Metrics: e.metrics, Tracer: e.tracer, Logger: e.log, OnCall: e.onCall,
 		Surface: x.Surface, View: viewOf(e.Gateway, x), Narrow: e.Access.Narrow, Auditor: e.auditor(), Native: !x.HideUnderlyingTools,
 		SurfaceOptions: surface.Options{
 			DefaultLimit: x.Meta.DefaultSearchLimit, MaxLimit: x.Meta.MaxSearchLimit, WordsOnly: WordsOnlyAt(cfg, x),

@@ -33,6 +33,7 @@ type Status struct {
 	Phrases    Phrased           `json:"phrases"`
 	Auto       *Auto             `json:"auto_phrases,omitempty"` // nil unless a model writes some by itself
 	Audit      *Audited          `json:"audit,omitempty"`        // nil unless it is kept
+	Otel       *Traced           `json:"otel,omitempty"`         // nil unless a collector is told
 }
 
 // Stored is the index with what the configuration knows of it.
@@ -82,7 +83,7 @@ func (e *Engine) Status(version string) Status {
 		Version: version, Config: cfg.Path, Configured: cfg.Names(),
 		Disabled: append([]config.Disabled{}, cfg.Disabled...),
 		Virtual:  e.Endpoints(), Index: storedStatus(e.Index.Status(), cfg, time.Now()), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
-		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(cfg), Auto: autoStatus(e.Config), Audit: auditStatus(e),
+		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(cfg), Auto: autoStatus(e.Config), Audit: auditStatus(e), Otel: tracedStatus(e),
 	}
 	if e.sharing.server == nil { // nobody has attached to this process
 		return st

@@ -9,6 +9,7 @@ import (
 	"github.com/tooldex/tooldex/gateway"
 	"github.com/tooldex/tooldex/gateway/auth"
 	"github.com/tooldex/tooldex/gateway/serve"
+	"github.com/tooldex/tooldex/gateway/telemetry"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/gateway/upstream/rest"
@@ -76,7 +77,10 @@ func (e *Engine) openGateway(calls gateway.Caller) error {
 	if e.Servers != nil {
 		upstreams = e.Servers.Status
 	}
-	metrics := serve.NewMetrics(e.Index, upstreams)
+	metrics := telemetry.NewMetrics(e.Index, upstreams)
+	if err := openTracer(e, metrics); err != nil {
+		return err
+	}
 	e.Gateway = gateway.New(e.Index, calls, e.gatewayOptions(metrics))
 	e.Access = access.New(e.Config, access.Options{
 		Labels: e.Gateway.Labels, Audit: Managed{e}.Audited, Logger: e.log,
@@ -94,7 +98,7 @@ func (e *Engine) openGateway(calls gateway.Caller) error {
 	return nil
 }
 
-func (e *Engine) gatewayOptions(m *serve.Metrics) gateway.Options {
+func (e *Engine) gatewayOptions(m *telemetry.Metrics) gateway.Options {
 	x := e.Config.Execution
 	o := gateway.Options{
 		Timeout: x.Timeout, MaxTimeout: x.MaxTimeout, Retries: x.RetryAttempts,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tooldex/tooldex/gateway/telemetry"
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
@@ -21,7 +22,8 @@ import (
 type Upstreams struct {
 	mcp    *mcp.Set
 	rest   *rest.Set
-	logins *keep.Keeper // nil without a state folder
+	logins *keep.Keeper      // nil without a state folder
+	tracer *telemetry.Tracer // nil traces nothing
 }
 
 // newUpstreams makes the sets of the servers, those with a mistake in their
@@ -78,9 +80,9 @@ func (u *Upstreams) Run(ctx context.Context) error {
 // Call implements [gateway.Caller].
 func (u *Upstreams) Call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
 	if u.rest.Has(r.Server) {
-		return u.rest.Call(ctx, r)
+		return u.tracer.Run(ctx, r, true, u.rest.Call)
 	}
-	return u.mcp.Call(ctx, r)
+	return u.tracer.Run(ctx, r, false, u.mcp.Call)
 }
 
 // Refresh has a server list its tools now, and returns the list when it is

@@ -50,7 +50,7 @@ func (f *file) build(path string) (*Config, error) {
 		}
 		c.Servers = append(c.Servers, server)
 	}
-	return c, errors.Join(slices.Concat(f.buildREST(c), c.checkScalars(), f.buildEndpoints(c), f.buildToolboxes(c), f.buildAuth(c))...)
+	return c, errors.Join(slices.Concat(f.buildREST(c), c.checkScalars(), f.buildEndpoints(c), f.buildToolboxes(c), f.buildAuth(c), f.buildOtel(c))...)
 }
 
 // switchedOff tells whether an entry says disabled. Nothing else of it is
@@ -185,6 +185,45 @@ func (c *Config) checkScalars() []error {
 		errs = append(errs, checkURL("embedding.url", c.Embedding.URL))
 	}
 	return errs
+}
+
+// buildOtel takes over where telemetry goes.
+func (f *file) buildOtel(c *Config) (errs []error) {
+	x := f.expander()
+	at, err := x.text(f.Otel.Endpoint)
+	if err != nil {
+		return []error{fmt.Errorf("otel.endpoint: %w", err)}
+	}
+	c.Otel = Otel{Endpoint: at, Headers: map[string]string{}}
+	x.secrets = true
+	for _, name := range slices.Sorted(maps.Keys(f.Otel.Headers)) {
+		if c.Otel.Headers[name], err = x.text(f.Otel.Headers[name]); err != nil {
+			errs = append(errs, fmt.Errorf("otel.headers.%s: %w", name, err))
+		}
+	}
+	return append(errs, c.Otel.check())
+}
+
+func (o Otel) check() error {
+	if o.Endpoint == "" {
+		if len(o.Headers) > 0 {
+			return errors.New("otel.headers: there is no otel.endpoint to send them to; set it, for instance to http://localhost:4318")
+		}
+		return nil
+	}
+	if err := checkURL("otel.endpoint", o.Endpoint); err != nil {
+		return err
+	}
+	u, err := url.Parse(o.Endpoint)
+	switch {
+	case err != nil: // which checkURL has said
+		return err
+	case u.User != nil:
+		return errors.New("otel.endpoint: credentials do not stand in the address; write them as otel.headers")
+	case u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "/v1/"):
+		return errors.New("otel.endpoint: it is the base of a collector, for instance http://localhost:4318; /v1/traces and /v1/metrics are added")
+	}
+	return nil
 }
 
 func (a Audit) check() (errs []error) {

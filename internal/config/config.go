@@ -40,6 +40,7 @@ type Config struct {
 	// BehindProxy says that a proxy does TLS, and tells who calls.
 	BehindProxy bool
 	Audit       Audit
+	Otel        Otel
 	// AllowCommands lets secrets be what commands print.
 	AllowCommands bool
 	// Keyring keeps the key of logins in the system's keyring, where there is one.
@@ -165,6 +166,12 @@ type Audit struct {
 	Keep      Duration `yaml:"keep"`      // how long
 	Arguments bool     `yaml:"arguments"` // with their values, not only their names
 	Required  bool     `yaml:"required"`  // a tool runs only when that is on disk
+}
+
+// Otel says where traces and metrics are sent.
+type Otel struct {
+	Endpoint string            `yaml:"endpoint"` // of a collector, by OTLP over HTTP; "" sends none
+	Headers  map[string]string `yaml:"headers"`  // of each request
 }
 
 // Phrases say where phrases of tools come from, besides those of mcpServers.

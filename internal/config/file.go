@@ -31,6 +31,7 @@ type file struct {
 	Endpoints map[string]endpointNode `yaml:"virtual_servers"`
 	Toolboxes map[string]toolboxFile  `yaml:"toolboxes"`
 	Audit     Audit                   `yaml:"audit"`
+	Otel      Otel                    `yaml:"otel"`
 	Limits    limit.Limits            `yaml:"limits"`
 	Auth      authFile                `yaml:"auth"`
 	PublicURL string                  `yaml:"public_url"`

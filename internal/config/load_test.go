@@ -162,6 +162,10 @@ func TestLoadBadInput(t *testing.T) {
 		{"provider", "embedding: {provider: magic}", `embedding.provider: "magic" is none of builtin, ollama, openai, none`},
 		{"twice", "execution: {retry_attempts: 1}\nmeta_server: {execution: {retry_attempts: 2}}", "line 2: meta_server.execution repeats execution"},
 		{"not a map", "- a", "line 1: a configuration is a map of settings"},
+		{"collector's scheme", "otel: {endpoint: \"grpc://collector:4317\"}", `otel.endpoint: "grpc://collector:4317" is no http or https address`},
+		{"collector's path", "otel: {endpoint: \"http://c:4318/v1/traces\"}", "otel.endpoint: it is the base of a collector"},
+		{"collector's credentials", "otel: {endpoint: \"http://me:pw@c:4318\"}", "otel.endpoint: credentials do not stand in the address"},
+		{"no collector", "otel: {headers: {A: b}}", "otel.headers: there is no otel.endpoint to send them to"},
 		{"bad yaml", "a: [", "line 1: did not find expected"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/sync/semaphore"
 
@@ -206,6 +207,7 @@ func (x *exchange) once(ctx context.Context, r upstream.Request) (res *http.Resp
 		}
 		req.Header.Set(name, value)
 	}
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header)) // nothing, unless calls are traced
 	address = req.URL.Redacted()
 	secrets, err := x.api.auth.Apply(req)
 	if err != nil {

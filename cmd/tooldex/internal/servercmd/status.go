@@ -55,6 +55,14 @@ func (c commands) status() *cobra.Command {
 	return cmd
 }
 
+// told says where telemetry goes, and whether it arrives.
+func told(t *app.Traced) string {
+	if t.Problem != "" {
+		return "does not arrive at " + t.Endpoint + ": " + t.Problem
+	}
+	return "sent to " + t.Endpoint
+}
+
 // statusBefore shows how it stands with who serves the configuration that the
 // file held before it became wrong.
 func (c commands) statusBefore(cmd *cobra.Command, wrong error) error {
@@ -103,6 +111,9 @@ func (c commands) showStatus(r *app.Status) {
 	}
 	if r.Audit != nil {
 		line("audit", "%s", cmp.Or(r.Audit.Problem, "kept in "+r.Audit.Folder))
+	}
+	if r.Otel != nil {
+		line("telemetry", "%s", told(r.Otel))
 	}
 	c.showServing(r, line)
 	if st.Problem != "" {

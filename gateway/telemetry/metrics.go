@@ -1,4 +1,4 @@
-package serve
+package telemetry
 
 import (
 	"net/http"
@@ -18,8 +18,9 @@ type Metrics struct {
 	metaCalls *prometheus.HistogramVec
 	toolCalls *prometheus.HistogramVec
 
-	catalog   Catalog
-	upstreams func() []upstream.Status
+	// Catalog and Upstreams say what there is; Upstreams may be nil.
+	Catalog   Catalog
+	Upstreams func() []upstream.Status
 }
 
 // A Catalog says how many tools there are.
@@ -32,7 +33,7 @@ func NewMetrics(catalog Catalog, upstreams func() []upstream.Status) *Metrics {
 		catalog = noCatalog{}
 	}
 	m := &Metrics{
-		catalog: catalog, upstreams: upstreams,
+		Catalog: catalog, Upstreams: upstreams,
 		registry: prometheus.NewRegistry(),
 		metaCalls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tooldex_meta_tool_seconds", Help: "Duration of meta-tool calls.",
@@ -64,7 +65,8 @@ func outcome(ok bool) string {
 	return "error"
 }
 
-func (m *Metrics) metaCall(tool string, failed bool, took time.Duration) {
+// MetaCall counts one call of a tool that clients see.
+func (m *Metrics) MetaCall(tool string, failed bool, took time.Duration) {
 	m.metaCalls.WithLabelValues(tool, outcome(!failed)).Observe(took.Seconds())
 }
 
@@ -93,15 +95,15 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	st := m.catalog.Status()
+	st := m.Catalog.Status()
 	gauge(generationDesc, float64(st.Generation))
 	for _, s := range st.Servers {
 		gauge(toolsDesc, float64(s.Tools), s.Name)
 	}
-	if m.upstreams == nil {
+	if m.Upstreams == nil {
 		return
 	}
-	for _, s := range m.upstreams() {
+	for _, s := range m.Upstreams() {
 		up := 0.0
 		if s.State == upstream.Ready {
 			up = 1
