@@ -12,7 +12,7 @@ SHARD      ?= 1/1
 PACKAGES   ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration conformance credentials bench bench-compare cover paths telemetry cross release soak soak-load fuzz flakes container embedders rest eval others clean
+.PHONY: help build test lint demo integration conformance credentials bench bench-compare cover paths identity proxies telemetry cross release soak soak-load fuzz flakes container embedders rest eval others clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
@@ -39,6 +39,12 @@ conformance: ## the official conformance suite, both roles and eras
 
 credentials: ## logins at a real OpenID provider
 	bash .ci/credentials/run
+
+identity: ## callers behind a real Keycloak and oidc-provider
+	bash .ci/identity/run
+
+proxies: ## nginx and Caddy as the docs have them
+	bash .ci/proxies/run
 
 telemetry: ## a real OpenTelemetry collector
 	bash .ci/telemetry

@@ -2,36 +2,11 @@
 """Logins of tooldex at a real OpenID provider: check.py TOOLDEX NODE FOLDER, with oidc-provider below FOLDER.
 One tooldex is the server that takes the provider's tokens, another one logs in there: without a browser, as one process and as two,
 until the provider takes the tokens back."""
-import html, http.cookiejar, json, os, re, socket, subprocess, sys, tempfile, time, urllib.error, urllib.parse, urllib.request
-tooldex, node, folder = sys.argv[1:]
+import html, http.cookiejar, json, os, re, subprocess, sys, time, urllib.parse, urllib.request
 here = os.path.dirname(os.path.abspath(__file__))
-tmp = tempfile.mkdtemp(prefix='credentials-')
-os.environ.update(XDG_CONFIG_HOME=tmp, XDG_STATE_HOME=tmp, XDG_DATA_HOME=tmp, XDG_CACHE_HOME=tmp, XDG_RUNTIME_DIR=tmp)
-os.environ.pop('DBUS_SESSION_BUS_ADDRESS', None)  # there is no keyring
-running = []
-
-def port():
-    s = socket.socket(); s.bind(('127.0.0.1', 0)); return s.getsockname()[1]
-
-def start(*args):
-    log = open(os.path.join(tmp, f'{len(running)}.log'), 'w+')
-    running.append((subprocess.Popen(args, stdout=log, stderr=log), log))
-
-def get(address, data=None):
-    return json.load(urllib.request.urlopen(urllib.request.Request(address, data=data), timeout=20))
-
-def until(what, ok, seconds=60):
-    end = time.time() + seconds
-    while time.time() < end:
-        try:
-            if ok() not in (None, False): return
-        except (urllib.error.URLError, ConnectionError): pass
-        time.sleep(.1)
-    raise SystemExit(f'{what}: not within {seconds} s')
-
-def check(what, ok, told=''):
-    print('ok  ' if ok else 'FAIL', what, told if not ok else '')
-    if not ok: raise SystemExit(1)
+sys.path.insert(0, os.path.dirname(here))
+from checks import check, finish, get, no_secret_logged, port, run, start, tmp, tooldex, until, write
+node, folder = sys.argv[2:]
 
 def browser(address):
     """Opens an address, and sends each form of the provider that it meets: one to log in, one to consent."""
@@ -44,14 +19,6 @@ def browser(address):
         fields = dict(re.findall(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"', text)) | {'login': 'ada', 'password': 'x'}
         page = opener.open(urllib.parse.urljoin(page.url, html.unescape(action[1])), data=urllib.parse.urlencode(fields).encode(), timeout=30)
     return page.read().decode()
-
-def write(name, **settings):
-    path = os.path.join(tmp, name + '.json')
-    with open(path, 'w') as f: json.dump(dict(state=os.path.join(tmp, name), **settings), f)
-    return path
-
-def run(config, *args, **more):
-    return subprocess.run([tooldex, '--config', config, *args], capture_output=True, text=True, timeout=120, **more)
 
 def login(config, server='tools'):
     p = subprocess.Popen([tooldex, '--config', config, 'auth', 'login', server, '--no-browser', '--timeout', '60s'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -120,14 +87,6 @@ def main():
     check('call by client credentials', r.returncode == 0 and given('client_credentials') > 0, r.stdout + r.stderr)
     r = run(machine, 'reindex', env=os.environ | {'MACHINE_SECRET': 'wrong-secret-of-it'})
     check('a wrong secret is refused, and not shown', r.returncode != 0 and 'invalid_client' in r.stdout + r.stderr and 'wrong-secret' not in r.stdout + r.stderr, r.stdout + r.stderr)
-    for _, log in running:
-        log.seek(0)
-        check('no token is logged', not re.search(r'eyJ[A-Za-z0-9_-]{20,}|secret-of', log.read()), log.name)
+    no_secret_logged()
 
-try: main()
-except BaseException:
-    for _, log in running: log.seek(0); sys.stderr.write(log.read()[-3000:])
-    raise
-finally:
-    for p, _ in running: p.terminate()
-    for p, _ in running: p.wait(20)
+finish(main)
