@@ -8,6 +8,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
+	"github.com/tooldex/tooldex/internal/app/access"
 	"github.com/tooldex/tooldex/internal/attach"
 	"github.com/tooldex/tooldex/internal/config"
 )
@@ -22,6 +23,7 @@ type Status struct {
 	WordsOnly  string            `json:"words_only,omitempty"` // why there is no embedding
 	TurnedOff  map[string]string `json:"turned_off,omitempty"` // meta-tools, with the setting that says so
 	Listen     string            `json:"listen"`
+	URL        string            `json:"url,omitempty"`     // scheme and host of its clients; "" when that is http at Listen
 	Serving    *Ready            `json:"serving"`           // what answers on Listen; nil when nothing does
 	Process    *attach.About     `json:"process,omitempty"` // who serves this configuration; nil when nobody does
 	Others     []attach.About    `json:"others,omitempty"`  // who serve other configurations, or are of other versions
@@ -82,7 +84,7 @@ func (e *Engine) Status(version string) Status {
 	st := Status{
 		Version: version, Config: cfg.Path, Configured: cfg.Names(),
 		Disabled: append([]config.Disabled{}, cfg.Disabled...),
-		Virtual:  e.Endpoints(), Index: storedStatus(e.Index.Status(), cfg, time.Now()), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen,
+		Virtual:  e.Endpoints(), Index: storedStatus(e.Index.Status(), cfg, time.Now()), Phrases: phrased(e.Index), Embedding: embedding(e.Config).Provider, Listen: e.Config.Listen, URL: reached(e.Config),
 		WordsOnly: WordsOnly(e.Config), TurnedOff: TurnedOff(cfg), Auto: autoStatus(e.Config), Audit: auditStatus(e), Otel: tracedStatus(e),
 	}
 	if e.sharing.server == nil { // nobody has attached to this process
@@ -91,6 +93,15 @@ func (e *Engine) Status(version string) Status {
 	about, state := e.sharing.about(), e.live.status()
 	st.Process, st.Live, st.Servers = &about, &state, e.Servers.Status()
 	return st
+}
+
+// reached is how clients reach a configuration's endpoints, where that is not
+// plain HTTP at the address it listens on.
+func reached(cfg *config.Config) string {
+	if cfg.PublicURL == "" && cfg.TLS.Cert == "" {
+		return ""
+	}
+	return access.Base(cfg)
 }
 
 // Serving asks whether a tooldex answers on addr; nil if none does.

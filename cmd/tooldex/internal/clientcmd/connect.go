@@ -158,7 +158,7 @@ func (c commands) notTakenOver(changes []*clients.Rewrite, t *target) []string {
 // the command line and the environment name: clients do not know either.
 func selfFor(cmd *cobra.Command, t *target, http bool) (clients.Self, error) {
 	if http {
-		return clients.Self{URL: "http://" + t.listen + "/mcp"}, nil
+		return clients.Self{URL: t.base + "/mcp"}, nil
 	}
 	program, err := Program()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/app/access"
 	"github.com/tooldex/tooldex/internal/clients"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/settings"
@@ -94,6 +95,7 @@ type target struct {
 	file   *settings.File
 	have   []clients.Server
 	listen string
+	base   string // scheme and host by which clients reach it
 }
 
 func (c commands) runImport(cmd *cobra.Command, f *importFlags) error {
@@ -190,7 +192,7 @@ func importTarget(cmd *cobra.Command) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{path: path, listen: "127.0.0.1:7420"}
+	t := &target{path: path, listen: "127.0.0.1:7420", base: "http://127.0.0.1:7420"}
 	t.file, err = settings.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, app.PlainCause(err))
@@ -202,7 +204,7 @@ func importTarget(cmd *cobra.Command) (*target, error) {
 		return nil, cli.Hint(fmt.Errorf("configuration %s: %w", path, err), "mend the file, then see \"tooldex doctor\"")
 	}
 	if c, err := config.Load(config.Options{Path: path}); err == nil {
-		t.listen = c.Listen // a file that does not check yet has the usual address
+		t.listen, t.base = c.Listen, access.Base(c) // a file that does not check yet has the usual address
 	}
 	return t, nil
 }

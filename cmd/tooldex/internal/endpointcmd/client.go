@@ -17,6 +17,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/gateway/admin"
 	"github.com/tooldex/tooldex/internal/app"
+	"github.com/tooldex/tooldex/internal/app/access"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/manage"
 )
@@ -52,7 +53,7 @@ func (c commands) connected(cmd *cobra.Command, f func(ctx context.Context, a *c
 	}
 	defer e.Close() // what was written is on the disk
 	base := "http://" + cfg.Listen
-	h, key, err := manage.API(e, manage.Options{Version: c.Version, URL: func() string { return base }})
+	h, key, err := manage.API(e, manage.Options{Version: c.Version, URL: func() string { return access.Base(cfg) }})
 	if err != nil {
 		return err
 	}

@@ -159,11 +159,11 @@ func showVirtual(c commands, r *app.Status) {
 func (c commands) showServing(r *app.Status, line func(name, format string, args ...any)) {
 	switch {
 	case r.Process != nil && r.Process.Listen != "":
-		line("serving", "%s on http://%s/mcp", process(r.Process), r.Process.Listen)
+		line("serving", "%s on %s/mcp", process(r.Process), cmp.Or(r.URL, "http://"+r.Process.Listen))
 	case r.Process != nil:
 		line("serving", "%s, for a client over stdio and whoever attaches", process(r.Process))
 	case r.Serving != nil:
-		line("serving", "on http://%s/mcp, %s, servers: %s", r.Listen, term.Plural(r.Serving.Tools, "tool"), states(r.Serving.Servers))
+		line("serving", "on %s/mcp, %s, servers: %s", cmp.Or(r.URL, "http://"+r.Listen), term.Plural(r.Serving.Tools, "tool"), states(r.Serving.Servers))
 	case len(r.Silent) > 0:
 		line("serving", "nobody who answers; what is stored is shown")
 	default:
