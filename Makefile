@@ -12,7 +12,7 @@ SHARD      ?= 1/1
 PACKAGES   ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help build test lint demo integration conformance credentials bench bench-compare cover paths identity proxies telemetry cross release soak soak-load fuzz flakes container embedders rest eval others clean
+.PHONY: help build test lint demo integration conformance credentials bench bench-compare cover paths identity proxies telemetry cross release soak soak-load fuzz flakes container embedders rest rest-directory eval others clean
 
 help: ## this list
 	@sed -n "s|^\([a-z-]*\):.*## |\1\t|p" $(MAKEFILE_LIST) | expand -t 16
@@ -51,6 +51,9 @@ telemetry: ## a real OpenTelemetry collector
 
 rest: ## real OpenAPI documents, requests over GitHub's API, Prism
 	bash .ci/rest
+
+rest-directory: ## thousands of other people's OpenAPI documents
+	bash .ci/rest-directory
 
 embedders: ## a real Ollama and a real llama-server
 	bash .ci/embedders

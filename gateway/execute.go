@@ -243,7 +243,7 @@ func (g *Gateway) callFailed(ctx context.Context, x *prepared, res upstream.Resu
 		}
 	default:
 		g.finished(x, false, took, err)
-		e.Problem = fmt.Sprintf("server %s: %s", x.hit.Tool.Server, causeOf(err))
+		e.Problem = words.OfServer(x.hit.Tool.Server, causeOf(err))
 		e.Next = failureAdvice(x.hit.Tool.Server, res, err)
 		if errors.Is(err, upstream.ErrNotConnected) && !res.Sent {
 			e.Err = fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 const [port, folder] = process.argv.slice(2);
 const { default: Provider } = await import(createRequire(folder + '/').resolve('oidc-provider'));
-const issuer = `http://127.0.0.1:${port}`, seconds = 36; // six more than what tooldex refreshes early
+const issuer = `http://127.0.0.1:${port}`, seconds = 16; // of which tooldex uses the first half
 const counts = {}, refreshTokens = [];
 const provider = new Provider(issuer, {
   clients: [{ client_id: 'machine', client_secret: 'secret-of-the-machine', grant_types: ['client_credentials'], redirect_uris: [], response_types: [] }],

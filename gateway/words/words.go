@@ -85,6 +85,15 @@ func Article(kind string) string {
 	return "a " + kind
 }
 
+// OfServer is a text about a server with its name before it, unless it begins
+// with that.
+func OfServer(server, text string) string {
+	if name := "server " + server; !strings.HasPrefix(text, name+" ") {
+		return name + ": " + text
+	}
+	return text
+}
+
 // Join lists names.
 func Join(names []string) string { return strings.Join(names, ", ") }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/serve/heap"
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -125,7 +126,7 @@ func (e *Engine) Connect(ctx context.Context, server string) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if _, err := e.Servers.Refresh(ctx, server); err != nil {
-		return fmt.Errorf("server %s: %w", server, e.withReason(server, err))
+		return errors.New(words.OfServer(server, e.withReason(server, err).Error()))
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func At(cfg *config.Config, kept *keep.Keeper, server string) (*login.Source, er
 func optionsOf(s config.Server) (o login.Options, ok bool) {
 	o = login.Options{Server: s.Spec.Name, URL: s.Spec.URL, Config: s.Spec.Auth}
 	if s.REST != nil {
-		o.URL, o.Config = s.REST.Where(), s.REST.Login
+		o.URL, o.API, o.Config = s.REST.Where(), true, s.REST.Login
 		return o, o.Config.Type != "" && o.Config.Type != login.None
 	}
 	return o, s.Spec.LogsIn()

@@ -134,7 +134,7 @@ func TestLogin(t *testing.T) {
 // Processes that find a token run out refresh it once between them.
 func TestOneRefresh(t *testing.T) {
 	x, state := loginstest.New(t), t.TempDir()
-	x.Lasts = 1 // less than what a token has to have left
+	x.Lasts = -1 // it has run out when it comes
 	one, two := process(t, x, state, login.Config{}), process(t, x, state, login.Config{})
 	if _, err := one.logIn(t); err != nil {
 		t.Fatal(err)

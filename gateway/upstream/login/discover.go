@@ -66,7 +66,11 @@ func (s *Source) find(ctx context.Context, c *challenge) (place, error) {
 	config := s.o.Config
 	p := place{resource: config.Resource}
 	issuer := config.Issuer
-	if c == nil {
+	switch {
+	case c != nil:
+	case s.o.API: // a request of ours might be one of its operations
+		c = &challenge{}
+	default:
 		probed := s.probe(ctx)
 		c = &probed
 	}

@@ -102,13 +102,17 @@ type Login struct {
 	Access   string    `json:"access_token,omitempty"`
 	Refresh  string    `json:"refresh_token,omitempty"`
 	Expires  time.Time `json:"expires,omitzero"`
+	Renew    time.Time `json:"renew,omitzero"`    // when another token is to be had
 	Since    time.Time `json:"since"`             // when somebody logged in
 	Refused  string    `json:"refused,omitempty"` // why it does not hold any more
 }
 
-// stale reports a token that runs out within d.
-func (l *Login) stale(d time.Duration) bool {
-	return !l.Expires.IsZero() && time.Now().Add(d).After(l.Expires)
+// over reports a token that has run out.
+func (l *Login) over() bool { return !l.Expires.IsZero() && time.Now().After(l.Expires) }
+
+// due reports a token in whose place another one is to be had.
+func (l *Login) due() bool {
+	return l.over() || !l.Renew.IsZero() && time.Now().After(l.Renew)
 }
 
 // Holds reports a login that nothing is known to be wrong with.
@@ -136,13 +140,15 @@ type Source struct {
 
 	mu     sync.Mutex // guards the fields below
 	token  *oauth2.Token
-	scopes []string // that token was asked for with
+	due    time.Time // when another one is to be had; zero for never
+	scopes []string  // that token was asked for with
 }
 
 // Options say what a Source is for.
 type Options struct {
 	Server  string // name, for advice and in the store
 	URL     string // address of the server
+	API     bool   // it is a REST API, to which no message of MCP is sent
 	Config  Config
 	Store   Store // nil keeps nothing, and nobody can log in
 	Secrets *secret.Resolver

@@ -16,8 +16,18 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream/rest/web"
 )
 
-// early is how long before it runs out a token is refreshed.
+// early is how long before it runs out a token is refreshed, at most: one that
+// lives less than twice as long is, in the middle of its life.
 const early = 30 * time.Second
+
+// renewal is when another token than one that was given now is to be had; zero
+// for never.
+func renewal(t *oauth2.Token) time.Time {
+	if t.Expiry.IsZero() {
+		return time.Time{}
+	}
+	return t.Expiry.Add(-min(early, time.Until(t.Expiry)/2))
+}
 
 // Sign gives a request its token, if there is one. A request without one goes
 // out too: the server may not want any.
@@ -47,14 +57,14 @@ func (s *Source) personal(ctx context.Context) (string, error) {
 	if err != nil || l == nil {
 		return "", err
 	}
-	if l.Access != "" && !l.stale(early) || l.Refresh == "" {
+	if l.Access != "" && !l.due() || l.Refresh == "" {
 		return l.Access, nil
 	}
 	renewed, err := s.renew(ctx, l.Access)
 	switch {
 	case err == nil && renewed != nil:
 		return renewed.Access, nil
-	case err == nil || !l.stale(0):
+	case err == nil || !l.over():
 		return l.Access, nil // it holds for some seconds
 	}
 	return "", err
@@ -151,7 +161,7 @@ func (s *Source) renew(ctx context.Context, used string) (*Login, error) {
 // refreshed is l with new tokens. One that cannot be refreshed any more says
 // so; after any other failure it is as it was.
 func (s *Source) refreshed(ctx context.Context, l *Login, used string) (*Login, error) {
-	if l == nil || l.Refresh == "" || l.Access != used && !l.stale(early) {
+	if l == nil || l.Refresh == "" || l.Access != used && !l.due() {
 		return l, nil
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.Refresh}}
@@ -176,7 +186,7 @@ func (s *Source) refreshed(ctx context.Context, l *Login, used string) (*Login, 
 
 // take takes a token over.
 func (l *Login) take(t *oauth2.Token, asked []string) {
-	l.Access, l.Expires, l.Refused = t.AccessToken, t.Expiry, ""
+	l.Access, l.Expires, l.Renew, l.Refused = t.AccessToken, t.Expiry, renewal(t), ""
 	l.Scopes = scopesOf(t, asked)
 	if t.RefreshToken != "" {
 		l.Refresh = t.RefreshToken
@@ -226,10 +236,10 @@ func (s *Source) holds() string {
 // whom: else the server has to say so first.
 func (s *Source) machine(ctx context.Context) (string, error) {
 	s.mu.Lock()
-	t, known := s.token, s.o.Config.TokenURL != ""
+	t, due, known := s.token, s.due, s.o.Config.TokenURL != "" || s.o.API && s.o.Config.Issuer != ""
 	s.mu.Unlock()
 	switch {
-	case t != nil && (t.Expiry.IsZero() || time.Now().Add(early).Before(t.Expiry)):
+	case t != nil && (due.IsZero() || time.Now().Before(due)):
 		return t.AccessToken, nil
 	case t == nil && !known:
 		return "", nil
@@ -261,7 +271,7 @@ func (s *Source) fetched(ctx context.Context, used string, c *challenge) (string
 			return "", err
 		}
 		s.mu.Lock()
-		s.token, s.scopes = token, scopes
+		s.token, s.due, s.scopes = token, renewal(token), scopes
 		s.mu.Unlock()
 		return token.AccessToken, nil
 	})

@@ -67,7 +67,7 @@ func newAPI(sp Spec, o Options) *api {
 	}
 	a.auth = &call.Authenticator{Auth: sp.Auth, Client: a.client(sp.Auth.Credentials.TokenURL, true), Secrets: &secret.Resolver{}}
 	if t := sp.Login.Type; t != "" && t != login.None {
-		a.login = login.New(login.Options{Server: sp.Name, URL: sp.Where(), Config: sp.Login, Store: o.Logins, Secrets: a.auth.Secrets, Mask: secrets})
+		a.login = login.New(login.Options{Server: sp.Name, URL: sp.Where(), API: true, Config: sp.Login, Store: o.Logins, Secrets: a.auth.Secrets, Mask: secrets})
 	}
 	if sp.Disabled != "" {
 		a.shown.State, a.shown.Why, a.shown.Error = upstream.Disabled, sp.Disabled, sp.Disabled

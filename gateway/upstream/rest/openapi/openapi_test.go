@@ -259,3 +259,19 @@ func TestNotADocument(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A server without a scheme is reached over the document's, over TLS where that
+// is a file; what else goes there is no other host.
+func TestServerWithoutScheme(t *testing.T) {
+	const doc = `{"openapi":"3.0.0","info":{"title":"T"},"servers":[{"url":"//a.example/v1"}],"paths":{"/x":{"get":{"servers":[{"url":%q}]}}}}`
+	for _, tt := range []struct{ location, own, want string }{
+		{"api.json", "https://a.example", "https://a.example/v1"},
+		{"api.json", "//a.example/v2", "https://a.example/v1"},
+		{"http://b.example/api.json", "//a.example/v2", "http://a.example/v1"},
+	} {
+		d := read(t, fmt.Sprintf(doc, tt.own), Options{Location: tt.location})
+		if d.Base != tt.want || len(d.Operations) != 1 {
+			t.Errorf("%v: calls go to %s; %d tools, skipped %v", tt, d.Base, len(d.Operations), d.Skipped)
+		}
+	}
+}

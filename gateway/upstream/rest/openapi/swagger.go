@@ -135,6 +135,13 @@ func (r *reader) address(server map[string]any) string {
 		r.warn("server %s: the variable %s has no value: set base_url", text(server["url"]), missing)
 		return ""
 	}
+	if strings.HasPrefix(address, "//") { // over what the document came by; a file did by nothing
+		scheme := "https:"
+		if strings.HasPrefix(r.o.Location, "http:") {
+			scheme = "http:"
+		}
+		address = scheme + address
+	}
 	return address
 }
 
