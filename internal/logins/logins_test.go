@@ -51,7 +51,7 @@ func (s side) logIn(t *testing.T) (*login.Login, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	return s.Login(ctx, nil, func(address string) { go loginstest.Browser(t, address) })
+	return s.Login(ctx, nil, func(address string, _ func(string) error) { go loginstest.Browser(t, address) })
 }
 
 // call makes a request as an upstream does: again when that may help.
@@ -204,7 +204,7 @@ func TestWrongAnswers(t *testing.T) {
 		s := process(t, x, t.TempDir(), login.Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		_, err := s.Login(ctx, nil, func(address string) {
+		_, err := s.Login(ctx, nil, func(address string, _ func(string) error) {
 			u, err := url.Parse(address)
 			if err != nil {
 				t.Fatal(err)
@@ -221,6 +221,41 @@ func TestWrongAnswers(t *testing.T) {
 			t.Errorf("the wait ended with %v", err)
 		}
 	})
+}
+
+// A browser on another machine cannot come back: where it ended is pasted, and
+// looked at as closely.
+func TestPasted(t *testing.T) {
+	x := loginstest.New(t)
+	s := process(t, x, t.TempDir(), login.Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	_, err := s.Login(ctx, nil, func(address string, ended func(string) error) {
+		resp, err := browser.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		end := resp.Header.Get("Location")
+		for wrong, want := range map[string]string{
+			address: "not where the browser ends", "hello": "not where the browser ends", "": "not where the browser ends",
+			strings.Replace(end, "state=", "state=x", 1): "the end of another login",
+		} {
+			if err := ended(wrong); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v", wrong, err)
+			}
+		}
+		if err := ended("  " + end + "\n"); err != nil {
+			t.Errorf("%s: %v", end, err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, why := s.call(t, x); status != http.StatusOK {
+		t.Errorf("got %d, %v", status, why)
+	}
 }
 
 // A scope that is missing is asked for at the next login, beside those that

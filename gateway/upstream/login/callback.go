@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -55,18 +56,37 @@ func (c *callback) come(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	q := req.URL.Query()
-	state := c.state.Load()
-	if state == nil || q.Get("state") != *state || q.Get("code") == "" && q.Get("error") == "" {
+	if !c.take(req.URL.Query()) {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintln(w, "This is not the login that tooldex waits for. Open the address that it shows in your terminal.")
 		return
+	}
+	fmt.Fprintln(w, "tooldex has the answer. You can close this window; your terminal says how it went.")
+}
+
+// take takes an answer, unless it is to another login.
+func (c *callback) take(q url.Values) bool {
+	state := c.state.Load()
+	if state == nil || q.Get("state") != *state || q.Get("code") == "" && q.Get("error") == "" {
+		return false
 	}
 	select {
 	case c.answers <- q:
 	default: // it has one
 	}
-	fmt.Fprintln(w, "tooldex has the answer. You can close this window; your terminal says how it went.")
+	return true
+}
+
+// ended takes the address at which a browser ended that could not come back.
+func (c *callback) ended(address string) error {
+	u, err := url.Parse(strings.TrimSpace(address))
+	switch {
+	case err != nil || u.Path != callbackPath:
+		return fmt.Errorf("that is not where the browser ends: the address begins with %s?", c.address)
+	case !c.take(u.Query()):
+		return errors.New("that is the end of another login: open the address above, and copy the one at which it ends")
+	}
+	return nil
 }
 
 // wait waits for the answer to the login of the state that is set.

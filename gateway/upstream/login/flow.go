@@ -15,10 +15,14 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Login has a person log in: open shows them an address to open in a browser,
-// which comes back to this machine. What is granted is kept. Scopes are asked
+// An Opener shows a person an address to open in a browser, which comes back to
+// this machine. From where it cannot, ended takes the address at which it
+// ended; its error says why that is none.
+type Opener func(address string, ended func(address string) error)
+
+// Login has a person log in, in the browser that open brings them to. What is granted is kept. Scopes are asked
 // for in place of those that the server names; nil leaves it to the server.
-func (s *Source) Login(ctx context.Context, scopes []string, open func(address string)) (*Login, error) {
+func (s *Source) Login(ctx context.Context, scopes []string, open Opener) (*Login, error) {
 	if t := s.o.Config.Type; t != "" && t != OAuth {
 		return nil, fmt.Errorf("nobody logs in at server %s: its auth.type is %s", s.o.Server, t)
 	}
@@ -153,7 +157,7 @@ func (s *Source) register(ctx context.Context, p place, redirect string) (Client
 }
 
 // authorize has the person say yes, and returns the code for it.
-func (v *visit) authorize(ctx context.Context, open func(string)) (code string, err error) {
+func (v *visit) authorize(ctx context.Context, open Opener) (code string, err error) {
 	config := oauth2.Config{ClientID: v.client.ID, RedirectURL: v.back.address, Scopes: v.scopes, Endpoint: oauth2.Endpoint{AuthURL: v.server.AuthorizationEndpoint}}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(v.verifier)}
 	if v.resource != "" {
@@ -167,7 +171,7 @@ func (v *visit) authorize(ctx context.Context, open func(string)) (code string, 
 	}
 	state := rand.Text()
 	v.back.state.Store(&state) // before anybody can come back
-	open(config.AuthCodeURL(state, options...))
+	open(config.AuthCodeURL(state, options...), v.back.ended)
 	answer, err := v.back.wait(ctx)
 	switch {
 	case err != nil:

@@ -1,8 +1,10 @@
 package authcmd
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -23,8 +25,8 @@ machine. The tokens are kept encrypted in the state folder, where every tooldex
 of this configuration finds them at once and one of them refreshes them.
 
 The address is printed, too. With --no-browser it is only printed: open it in a
-browser of this machine, or of another one whose port of that number leads here
-(ssh -L).`
+browser of this machine or of another one. A browser elsewhere cannot come back:
+paste the address at which it ends, which it cannot load.`
 
 // logins is where logins of this configuration are kept.
 func (c commands) logins(cmd *cobra.Command) (*config.Config, *keep.Keeper, error) {
@@ -60,11 +62,12 @@ func (c commands) login() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
-		_, err = source.Login(ctx, scopes, func(address string) {
+		_, err = source.Login(ctx, scopes, func(address string, ended func(string) error) {
 			c.Note("open this address to log in at server %s:", args[0])
 			fmt.Fprintln(c.Err, address) // by itself, to be copied whole
-			if !quiet && browse(address) != nil {
-				c.Note("no browser could be started here: open it yourself")
+			if quiet || browse(address) != nil {
+				c.Note("a browser on another machine ends at an address that it cannot load: paste that here")
+				go c.paste(cmd.InOrStdin(), ended)
 			}
 		})
 		if err != nil {
@@ -74,6 +77,20 @@ func (c commands) login() *cobra.Command {
 		return c.Result(st, func() { c.Say("logged in at server %s, through %s%s", st.Server, st.Issuer, c.lasting(st)) })
 	}
 	return cmd
+}
+
+// paste hands on lines until one is where the browser ended.
+func (c commands) paste(in io.Reader, ended func(string) error) {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		err := ended(lines.Text())
+		if err == nil {
+			return
+		}
+		c.Note("%v", err)
+	}
 }
 
 // stateOf is how it stands with one server.
