@@ -139,7 +139,7 @@ func TestLoginOfAPI(t *testing.T) {
 	}
 	wantIn(t, "execute_tool", fmt.Sprint(out), needs, "when its operator has run that command")
 	wantIn(t, "status", said(t, s, 0, "status"), "needs login", needs)
-	x.Set(func() { x.Lasts = 1 }) // less than a token has to have left
+	x.Set(func() { x.Lasts = -1 }) // it has run out when it comes
 	logIn(t, s, "billing")
 	until(t, s, "ready", "status") // before anything is called
 	wantIn(t, "doctor", said(t, s, 0, "doctor"), "ok    server billing: 1 tool")
@@ -169,7 +169,7 @@ func TestMachineAtAPI(t *testing.T) {
 	s := billing(t, x, object{"type": "client_credentials", "client_id": "machine", "client_secret": "s3cret-of-machine", "scopes": []string{"invoices"}})
 	said(t, s, 0, "reindex")
 	session := connect(t, &mcp.StreamableClientTransport{Endpoint: serveHTTP(t, s)}, "2025-06-18")
-	x.Set(func() { x.Lasts = 1 }) // less than a token has to have left
+	x.Set(func() { x.Lasts = -1 }) // it has run out when it comes
 	execute(t, session, "billing/list_invoices", object{})
 	before := 0
 	x.Set(func() { x.Lasts, before = 3600, len(x.Forms) })
