@@ -2,7 +2,7 @@
 import json, os, re, socket, subprocess, sys, tempfile, time, urllib.error, urllib.request
 tmp = tempfile.mkdtemp(prefix='tooldex-check-')
 os.environ.update(XDG_CONFIG_HOME=tmp, XDG_STATE_HOME=tmp, XDG_DATA_HOME=tmp, XDG_CACHE_HOME=tmp, XDG_RUNTIME_DIR=tmp)
-os.environ.pop('DBUS_SESSION_BUS_ADDRESS', None)  # there is no keyring
+bus = os.environ.pop('DBUS_SESSION_BUS_ADDRESS', None)  # without it there is no keyring
 running = []
 tooldex = sys.argv[1]
 

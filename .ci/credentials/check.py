@@ -5,7 +5,7 @@ until the provider takes the tokens back."""
 import html, http.cookiejar, json, os, re, subprocess, sys, time, urllib.parse, urllib.request
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(here))
-from checks import check, finish, get, no_secret_logged, port, run, start, tmp, tooldex, until, write
+from checks import bus, check, finish, get, no_secret_logged, port, run, start, tmp, tooldex, until, write
 node, folder = sys.argv[2:]
 
 def browser(address):
@@ -87,6 +87,30 @@ def main():
     check('call by client credentials', r.returncode == 0 and given('client_credentials') > 0, r.stdout + r.stderr)
     r = run(machine, 'reindex', env=os.environ | {'MACHINE_SECRET': 'wrong-secret-of-it'})
     check('a wrong secret is refused, and not shown', r.returncode != 0 and 'invalid_client' in r.stdout + r.stderr and 'wrong-secret' not in r.stdout + r.stderr, r.stdout + r.stderr)
+    with_keyring(tools)
     no_secret_logged()
+
+def with_keyring(tools):
+    """The same with a real keyring, which the system's bus leads to."""
+    os.environ['DBUS_SESSION_BUS_ADDRESS'] = bus
+    ring = write('ring', embedding={'provider': 'none'}, mcpServers={'tools': {'url': f'http://{tools}/mcp'}})
+    code, said = login(ring)
+    check('log in with a keyring', code == 0, said)
+    st = json.loads(run(ring, 'auth', 'status', '--json').stdout)
+    check('the key is in the keyring and nowhere else', st['key'] == "the system's keyring" and not os.path.exists(os.path.join(tmp, 'ring', 'logins', 'key')), st)
+    call = ('call', 'tools/list_tools')
+    r = run(ring, *call)
+    check('call with the key of the keyring', run(ring, 'reindex').returncode == 0 and run(ring, *call).returncode == 0, r.stdout + r.stderr)
+    subprocess.run(['secret-tool', 'store', '--label=check', 'service', 'tooldex-check', 'username', 'machine'], input=b'secret-of-the-machine', check=True)
+    machine = write('ringed', embedding={'provider': 'none'}, mcpServers={'tools': {'url': f'http://{tools}/mcp', 'auth': {
+        'type': 'client_credentials', 'client_id': 'machine', 'client_secret': '${keyring:tooldex-check/machine}'}}})
+    r = run(machine, 'reindex')
+    check('a secret of the keyring', r.returncode == 0, r.stdout + r.stderr)
+    subprocess.run(['secret-tool', 'clear', 'service', 'tooldex-check', 'username', 'machine'], check=True)
+    r = run(machine, 'reindex')
+    check('one that is gone is named', r.returncode != 0 and '${keyring:tooldex-check/machine}: the keyring has no such item' in r.stdout + r.stderr, r.stdout + r.stderr)
+    del os.environ['DBUS_SESSION_BUS_ADDRESS']
+    r = run(ring, *call)
+    check('without the keyring its logins are closed, and it says why', r.returncode != 0 and 'the key of the logins is neither beside them nor in the keyring' in r.stdout + r.stderr, r.stdout + r.stderr)
 
 finish(main)
