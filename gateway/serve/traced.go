@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -38,7 +39,7 @@ func (s *Server) tracedBySDK(ctx context.Context, method string, req mcp.Request
 	if versioned, ok := req.(interface{ ProtocolVersion() string }); ok {
 		r.Protocol = versioned.ProtocolVersion()
 	}
-	if p := req.GetParams(); p != nil {
+	if p := req.GetParams(); p != nil && !reflect.ValueOf(p).IsNil() { // which a request without parameters has
 		r.Meta = p.GetMeta()
 	}
 	c := surface.Call{}

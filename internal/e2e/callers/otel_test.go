@@ -269,6 +269,10 @@ func TestTraces(t *testing.T) {
 	if listed := w.span("tools/list", 1); len(listed.ParentSpanId) > 0 {
 		t.Errorf("a request that names no parent has %x", listed.ParentSpanId)
 	}
+	if got := c.initialize("/mcp").ask("/mcp", listRequest); got.status != http.StatusOK { // it has no parameters
+		t.Errorf("a request of a session: %s", got.text())
+	}
+	w.span("tools/list", 2)
 	c.call("/mcp", "no_such_tool", nil)
 	none := w.span("tools/call", 1)
 	if w.carries(none, "error.type=-32602"); strings.Contains(none.String(), "no_such_tool") {
