@@ -82,7 +82,7 @@ func (c *callback) ended(address string) error {
 	u, err := url.Parse(strings.TrimSpace(address))
 	switch {
 	case err != nil || u.Path != callbackPath:
-		return fmt.Errorf("that is not where the browser ends: the address begins with %s?", c.address)
+		return fmt.Errorf("that is not where the browser ends; its address begins with %s", c.address)
 	case !c.take(u.Query()):
 		return errors.New("that is the end of another login: open the address above, and copy the one at which it ends")
 	}
