@@ -142,7 +142,7 @@ func receiving(s *Server) mcp.Middleware {
 				ctx = s.arrived(callerOf(ctx, x), x.Header)
 			}
 			v := viewOf(ctx, s)
-			if r, ok := req.(*mcp.CallToolRequest); !ok || !s.offer.has(v, r.Params.Name) { // call traces the others
+			if r, ok := req.(*mcp.CallToolRequest); s.opts.Tracer != nil && (!ok || !s.offer.has(v, r.Params.Name)) { // call traces the others
 				var ended func(error)
 				ctx, ended = s.tracedBySDK(ctx, method, req)
 				defer func() { ended(err) }()

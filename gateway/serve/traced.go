@@ -32,7 +32,7 @@ func (s *Server) traced(ctx context.Context, r telemetry.Request, from gateway.O
 
 // tracedBySDK is ctx of a request that the SDK answers, or a list of ours.
 func (s *Server) tracedBySDK(ctx context.Context, method string, req mcp.Request) (_ context.Context, ended func(error)) {
-	if s.opts.Tracer == nil || method == "subscriptions/listen" || strings.HasPrefix(method, "notifications/") {
+	if method == "subscriptions/listen" || strings.HasPrefix(method, "notifications/") {
 		return ctx, func(error) {}
 	}
 	r := telemetry.Request{Method: method}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -176,17 +177,13 @@ func (t *Tracer) Run(ctx context.Context, r upstream.Request, rest bool, call fu
 
 // told is _meta with the span of ctx in place of the caller's.
 func told(ctx context.Context, meta map[string]any) map[string]any {
-	names := propagation.MapCarrier{}
+	names, out := propagation.MapCarrier{}, map[string]any{}
 	w3c.Inject(ctx, names)
-	out := make(map[string]any, len(meta)+len(names))
-	for key, value := range meta {
-		out[key] = value
-	}
+	maps.Copy(out, meta)
 	for _, key := range w3c.Fields() {
-		delete(out, key)
-	}
-	for key, value := range names {
-		out[key] = value
+		if delete(out, key); names[key] != "" {
+			out[key] = names[key]
+		}
 	}
 	return out
 }

@@ -99,7 +99,6 @@ type Engine struct {
 	limits        *limit.Limiter
 	listings      *listings // of the servers, while they run
 	onCall        func(what string, isError bool, took time.Duration)
-	serving       bool
 	closeEmbedder func() error
 	release       func() // the state folder
 
@@ -179,8 +178,8 @@ func (e *Engine) open(o Options) error {
 	if o.Serving {
 		e.auto = openAuto(e)
 	}
-	e.onCall, e.serving = o.OnCall, o.Serving
-	if err := e.openGateway(calls); err != nil {
+	e.onCall = o.OnCall
+	if err := e.openGateway(calls, o.Serving); err != nil {
 		return err
 	}
 	openStored(e)

@@ -6,11 +6,10 @@ import (
 	"github.com/tooldex/tooldex/gateway/telemetry"
 )
 
-// openTracer opens what tells a collector, if one is named and this process
-// serves for long.
+// openTracer opens what tells a collector, if one is named.
 func openTracer(e *Engine, m *telemetry.Metrics) (err error) {
 	o := e.Config.Otel
-	if o.Endpoint == "" || !e.serving {
+	if o.Endpoint == "" {
 		return nil
 	}
 	e.tracer, err = telemetry.Open(context.Background(), telemetry.Options{

@@ -71,15 +71,18 @@ func hnswThreshold(configured int) int {
 	return configured
 }
 
-// openGateway makes the gateway over the index, and what serves it.
-func (e *Engine) openGateway(calls gateway.Caller) error {
+// openGateway makes the gateway over the index, and what serves it. A process
+// that is serving for long tells a collector.
+func (e *Engine) openGateway(calls gateway.Caller, serving bool) error {
 	var upstreams func() []upstream.Status
 	if e.Servers != nil {
 		upstreams = e.Servers.Status
 	}
 	metrics := telemetry.NewMetrics(e.Index, upstreams)
-	if err := openTracer(e, metrics); err != nil {
-		return err
+	if serving {
+		if err := openTracer(e, metrics); err != nil {
+			return err
+		}
 	}
 	e.Gateway = gateway.New(e.Index, calls, e.gatewayOptions(metrics))
 	e.Access = access.New(e.Config, access.Options{

@@ -214,10 +214,7 @@ func (o Otel) check() error {
 	if err := checkURL("otel.endpoint", o.Endpoint); err != nil {
 		return err
 	}
-	u, err := url.Parse(o.Endpoint)
-	switch {
-	case err != nil: // which checkURL has said
-		return err
+	switch u, _ := url.Parse(o.Endpoint); { // it was parsed before
 	case u.User != nil:
 		return errors.New("otel.endpoint: credentials do not stand in the address; write them as otel.headers")
 	case u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "/v1/"):

@@ -20,8 +20,9 @@ import (
 // ended; its error says why that is none.
 type Opener func(address string, ended func(address string) error)
 
-// Login has a person log in, in the browser that open brings them to. What is granted is kept. Scopes are asked
-// for in place of those that the server names; nil leaves it to the server.
+// Login has a person log in, in the browser that open brings them to. What is
+// granted is kept. Scopes are asked for in place of those that the server names;
+// nil leaves it to the server.
 func (s *Source) Login(ctx context.Context, scopes []string, open Opener) (*Login, error) {
 	if t := s.o.Config.Type; t != "" && t != OAuth {
 		return nil, fmt.Errorf("nobody logs in at server %s: its auth.type is %s", s.o.Server, t)
