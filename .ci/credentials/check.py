@@ -99,8 +99,10 @@ def with_keyring(tools):
     st = json.loads(run(ring, 'auth', 'status', '--json').stdout)
     check('the key is in the keyring and nowhere else', st['key'] == "the system's keyring" and not os.path.exists(os.path.join(tmp, 'ring', 'logins', 'key')), st)
     call = ('call', 'tools/list_tools')
+    r = run(ring, 'reindex')
+    check('list with the key of the keyring', r.returncode == 0, r.stdout + r.stderr)
     r = run(ring, *call)
-    check('call with the key of the keyring', run(ring, 'reindex').returncode == 0 and run(ring, *call).returncode == 0, r.stdout + r.stderr)
+    check('call with it', r.returncode == 0, r.stdout + r.stderr)
     subprocess.run(['secret-tool', 'store', '--label=check', 'service', 'tooldex-check', 'username', 'machine'], input=b'secret-of-the-machine', check=True)
     machine = write('ringed', embedding={'provider': 'none'}, mcpServers={'tools': {'url': f'http://{tools}/mcp', 'auth': {
         'type': 'client_credentials', 'client_id': 'machine', 'client_secret': '${keyring:tooldex-check/machine}'}}})

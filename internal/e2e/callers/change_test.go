@@ -60,9 +60,9 @@ auth:
 	if got := run(); !strings.Contains(got.body, "not run") || books.runs["ledger"].Load() != 0 {
 		t.Errorf("a tool that may not be run any more: %s", got.text())
 	}
-	if got := ofBot.ask("/mcp", listRequest); got.status != http.StatusNotFound {
-		t.Errorf("the session of who has lost something: %s", got.text())
-	}
+	w.until("the session of who has lost something is closed", func() bool { // beside the streams
+		return ofBot.ask("/mcp", listRequest).status == http.StatusNotFound
+	})
 	if got := ofAnn.ask("/mcp", listRequest); got.status != http.StatusOK {
 		t.Errorf("another's session: %s", got.text())
 	}
