@@ -81,7 +81,7 @@ func (x *prepared) run(ctx context.Context, g *Gateway) (Execution, error) {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
 	began := time.Now()
-	sent, err := g.calls.Call(ctx, x.request(OriginOf(ctx).Principal, g.opts.Retries))
+	sent, err := g.calls.Call(ctx, x.request(OriginOf(ctx), g.opts.Retries))
 	took := time.Since(began)
 	if err != nil {
 		return Execution{}, g.callFailed(ctx, x, sent, err, took)
@@ -198,11 +198,11 @@ func (g *Gateway) check(ctx context.Context, x *prepared, schema *arguments.Sche
 }
 
 // request is what goes to the server.
-func (x *prepared) request(caller string, retries int) upstream.Request {
+func (x *prepared) request(from Origin, retries int) upstream.Request {
 	r, c := x.asked, x.asked.Client
 	return upstream.Request{
 		Server: x.hit.Tool.Server, Tool: x.hit.Tool.Name, Arguments: r.Arguments,
-		Meta: forwardedMeta(c.Meta), Caller: caller, Capabilities: inputCapabilities(c.Capabilities),
+		Meta: forwardedMeta(c.Meta), Caller: from.Principal, Token: from.Token, Capabilities: inputCapabilities(c.Capabilities),
 		InputResponses: c.InputResponses, RequestState: c.RequestState,
 		Idempotent: x.retryable, Retries: retries, Progress: c.Progress,
 	}
@@ -269,6 +269,8 @@ func failureAdvice(server string, res upstream.Result, err error) Advice {
 		return say("the tool did not run; call it again when its operator has run that command, which opens a browser")
 	case errors.Is(err, upstream.ErrUnauthorized):
 		return say(fmt.Sprintf("the tool did not run: server %s refused our credentials; check its token or headers in the configuration", server))
+	case errors.Is(err, upstream.ErrNoToken):
+		return say("the tool did not run; connect over HTTP with a token of the issuer that auth.oauth of the configuration names")
 	case errors.As(err, &call) && call.Refused:
 		return func(v Vocabulary) string {
 			return "the server refused the call with this error; " + v.Describe + " shows what the tool expects"

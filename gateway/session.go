@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/index"
 )
 
@@ -16,10 +17,11 @@ type Learner interface {
 // An Origin is where a call comes from, as far as the process that answers it
 // knows. The zero value is a call in process.
 type Origin struct {
-	Endpoint  string // that it came through
-	Principal string // who calls; "" is the operator
-	Request   string // its JSON-RPC id, as JSON; "" where the transport keeps it to itself
-	Session   any    // any comparable value that stands for the session; nil for none
+	Endpoint  string               // that it came through
+	Principal string               // who calls; "" is the operator
+	Token     upstream.CallerToken // by which the principal came, where an issuer gave it; "" for none
+	Request   string               // its JSON-RPC id, as JSON; "" where the transport keeps it to itself
+	Session   any                  // any comparable value that stands for the session; nil for none
 }
 
 type originKey struct{}

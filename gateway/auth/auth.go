@@ -49,8 +49,24 @@ type Principal struct {
 	// Most is the highest role that its credential allows, whatever the grants.
 	Most Role
 
-	hash string // of the static token by which it came; "" for none
+	hash  string // of the static token by which it came; "" for none
+	token string // of an issuer, by which it came; "" for none
 }
+
+// String is the name alone: a principal that is printed says nothing of its
+// credential.
+func (p *Principal) String() string { return p.Name }
+
+// Bearing is p as it came by a token of an issuer.
+func (p *Principal) Bearing(token string) *Principal {
+	q := *p
+	q.token = token
+	return &q
+}
+
+// Token is the token of an issuer by which p came, which upstreams may want
+// exchanged for another; "" for none.
+func (p *Principal) Token() string { return p.token }
 
 // InfoKey is where the SDK's TokenInfo has the *Principal, in Extra.
 const InfoKey = "tooldex/principal"

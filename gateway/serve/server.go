@@ -33,6 +33,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/surface/meta"
 	"github.com/tooldex/tooldex/gateway/surface/toolbox"
 	"github.com/tooldex/tooldex/gateway/telemetry"
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/view"
 	"github.com/tooldex/tooldex/gateway/words"
 	"github.com/tooldex/tooldex/index/tool"
@@ -216,7 +217,7 @@ func (s *Server) call(ctx context.Context, c surface.Call) *surface.Answer {
 func origin(ctx context.Context, s *Server, c surface.Call) gateway.Origin {
 	from := gateway.Origin{Endpoint: s.opts.Endpoint, Request: c.Request}
 	if who := auth.Of(ctx); who != nil {
-		from.Principal = who.Name
+		from.Principal, from.Token = who.Name, upstream.CallerToken(who.Token())
 	}
 	if c.Session != nil {
 		from.Session = c.Session()

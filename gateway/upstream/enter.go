@@ -1,12 +1,24 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/tooldex/tooldex/gateway/upstream/queue"
 )
+
+const (
+	defaultConcurrency = 16
+	defaultWaiting     = 64
+)
+
+// NewQueue is a queue of the calls of a server, so many under way and so many
+// that wait; 0 means 16 and 64.
+func NewQueue(concurrency, waiting int) *queue.Queue {
+	return queue.New(cmp.Or(concurrency, defaultConcurrency), cmp.Or(waiting, defaultWaiting))
+}
 
 // Enter waits in q for a place among the calls of a server. Its error wraps
 // ErrQueueFull, ErrStopped, or the cause of ctx's end.

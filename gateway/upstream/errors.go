@@ -25,6 +25,9 @@ var (
 	ErrUnauthorized = errors.New("credentials refused")
 	// ErrNeedsLogin is ErrUnauthorized of a server that somebody can log in at.
 	ErrNeedsLogin error = needsLogin{}
+	// ErrNoToken reports a call that goes out with a token in place of its
+	// caller's own, by a caller who has none.
+	ErrNoToken = errors.New("it is called with a token in place of its caller's own, and this caller came without one")
 	// ErrTooLarge reports an answer over 32 MiB, which was discarded.
 	ErrTooLarge = errors.New("answer larger than 32 MiB")
 	// ErrNoRoom reports a large answer that was discarded, or not waited for

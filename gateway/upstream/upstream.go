@@ -37,7 +37,8 @@ type Status struct {
 	Error     string    `json:"error,omitempty"`  // last failure, cleared by success
 	Failed    bool      `json:"failed,omitempty"` // the last attempt to connect did, also after the pause that followed
 	NextTry   time.Time `json:"next_try,omitzero"`
-	InFlight  int       `json:"in_flight"` // calls under way
+	InFlight  int       `json:"in_flight"`          // calls under way
+	Sessions  int       `json:"sessions,omitempty"` // of callers, where each has its own
 	Warnings  []string  `json:"warnings,omitempty"`
 }
 
@@ -55,6 +56,7 @@ type Request struct {
 	Arguments    json.RawMessage // an object; nil sends {}
 	Meta         map[string]any  // the caller's _meta; keys of the protocol are removed here
 	Caller       string          // on whose behalf: calls of different callers take turns
+	Token        CallerToken     // by which the caller came, to be exchanged for another; "" for none
 
 	// Capabilities are those of the caller that answer a server's requests for
 	// input, an object; nil when it speaks a protocol before 2026-07-28.
@@ -70,6 +72,24 @@ type Request struct {
 	// after Call has returned; nil asks for none.
 	Progress func(Progress)
 }
+
+// A CallerToken is a caller's own token, which is shown to no upstream and
+// printed nowhere.
+type CallerToken string
+
+// String says that there is one.
+func (t CallerToken) String() string {
+	if t == "" {
+		return "none"
+	}
+	return "a token"
+}
+
+// GoString is String, for %#v.
+func (t CallerToken) GoString() string { return t.String() }
+
+// MarshalText is String, for JSON and logs.
+func (t CallerToken) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // A Progress is what a server says of how far a call has come.
 type Progress struct {

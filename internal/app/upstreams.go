@@ -11,6 +11,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
+	"github.com/tooldex/tooldex/gateway/upstream/mcp/sessions"
 	"github.com/tooldex/tooldex/gateway/upstream/rest"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/keep"
@@ -21,6 +22,7 @@ import (
 // of names. Its methods are safe for concurrent use.
 type Upstreams struct {
 	mcp    *mcp.Set
+	own    *sessions.Set // of callers, with some of the servers of mcp
 	rest   *rest.Set
 	logins *keep.Keeper      // nil without a state folder
 	tracer *telemetry.Tracer // nil traces nothing
@@ -44,9 +46,12 @@ func (e *Engine) newUpstreams(o Options) (*Upstreams, error) {
 		store = u.logins
 	}
 	var err, other error
-	u.mcp, err = mcp.NewSet(servers, mcp.Options{
+	shared := mcp.Options{
 		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, Memory: memory, OnList: e.listed, Stored: e.stored, Logins: store,
-	})
+	}
+	u.mcp, err = mcp.NewSet(servers, shared)
+	u.own = sessions.New(sessions.Options{MCP: shared})
+	u.own.Apply(servers)
 	u.rest, other = rest.NewSet(apis, rest.Options{
 		Logger: e.log, DefaultTimeout: e.Config.Execution.Timeout, OnList: e.listed, Stored: e.stored, Logins: store,
 	})
@@ -55,10 +60,12 @@ func (e *Engine) newUpstreams(o Options) (*Upstreams, error) {
 
 // apply puts the servers of a configuration in place of those that there are.
 func (u *Upstreams) apply(cfg *config.Config) (mcp.Changes, error) {
-	c, err := u.mcp.Apply(specs(cfg))
+	servers := specs(cfg)
+	c, err := u.mcp.Apply(servers)
 	if err != nil {
 		return c, err
 	}
+	u.own.Apply(servers)
 	added, changed, removed, err := u.rest.Apply(restSpecs(cfg))
 	for _, part := range []struct {
 		all  *[]string
@@ -72,15 +79,19 @@ func (u *Upstreams) apply(cfg *config.Config) (mcp.Changes, error) {
 
 // Run runs all of them until ctx ends.
 func (u *Upstreams) Run(ctx context.Context) error {
-	done := make(chan error, 1)
+	done := make(chan error, 2)
 	go func() { done <- u.rest.Run(ctx) }()
-	return errors.Join(u.mcp.Run(ctx), <-done)
+	go func() { done <- u.own.Run(ctx) }()
+	return errors.Join(u.mcp.Run(ctx), <-done, <-done)
 }
 
 // Call implements [gateway.Caller].
 func (u *Upstreams) Call(ctx context.Context, r upstream.Request) (upstream.Result, error) {
-	if u.rest.Has(r.Server) {
+	switch {
+	case u.rest.Has(r.Server):
 		return u.tracer.Run(ctx, r, true, u.rest.Call)
+	case u.own.Has(r.Server):
+		return u.tracer.Run(ctx, r, false, u.own.Call)
 	}
 	return u.tracer.Run(ctx, r, false, u.mcp.Call)
 }
@@ -97,6 +108,9 @@ func (u *Upstreams) Refresh(ctx context.Context, server string) (upstream.Listin
 // Status describes all of them, by name.
 func (u *Upstreams) Status() []upstream.Status {
 	all := append(u.mcp.Status(), u.rest.Status()...)
+	for i := range all {
+		u.own.Add(&all[i])
+	}
 	slices.SortFunc(all, func(a, b upstream.Status) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

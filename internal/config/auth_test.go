@@ -54,3 +54,23 @@ func TestAuthMistakes(t *testing.T) {
 		}
 	}
 }
+
+// A server that is called with a token in place of its caller's is disabled
+// while no caller has one.
+func TestTokenExchangeNeedsCallers(t *testing.T) {
+	const text = `
+mcpServers:
+  mine: {url: "https://x.example/mcp", auth: {type: token_exchange, issuer: "https://id.example", client_id: a, client_secret: b}}
+  other: {url: "https://y.example/mcp"}
+rest:
+  billing: {openapi: x.yaml, base_url: "https://b.example", auth: {type: token_exchange, issuer: "https://id.example", client_id: a, client_secret: b}}
+`
+	c, err := loadAuth(t, text)
+	if err != nil || len(c.Servers) != 1 || len(c.Disabled) != 2 || c.Disabled[0].Name != "billing" || !strings.Contains(c.Disabled[1].Reason, "set auth.oauth") {
+		t.Errorf("without callers: %+v, %v", c, err)
+	}
+	c, err = loadAuth(t, text+"auth: {oauth: {issuer: \"https://id.example\"}}\n")
+	if err != nil || len(c.Servers) != 3 || len(c.Disabled) != 0 {
+		t.Errorf("with callers: %+v, %v", c, err)
+	}
+}

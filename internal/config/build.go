@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tooldex/tooldex/gateway/limit"
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 )
 
@@ -50,7 +52,29 @@ func (f *file) build(path string) (*Config, error) {
 		}
 		c.Servers = append(c.Servers, server)
 	}
-	return c, errors.Join(slices.Concat(f.buildREST(c), c.checkScalars(), f.buildEndpoints(c), f.buildToolboxes(c), f.buildAuth(c), f.buildOtel(c))...)
+	errs := slices.Concat(f.buildREST(c), c.checkScalars(), f.buildEndpoints(c), f.buildToolboxes(c), f.buildAuth(c), f.buildOtel(c))
+	c.disableTokenless()
+	return c, errors.Join(errs...)
+}
+
+// disableTokenless disables the servers that are called with a token in place
+// of the caller's while no caller has one.
+func (c *Config) disableTokenless() {
+	if c.Auth.OAuth != nil {
+		return
+	}
+	c.Servers = slices.DeleteFunc(c.Servers, func(s Server) bool {
+		kind := s.Spec.Auth.Type
+		if s.REST != nil {
+			kind = s.REST.Login.Type
+		}
+		if kind != login.TokenExchange {
+			return false
+		}
+		c.Disabled = append(c.Disabled, Disabled{s.Spec.Name, "auth: token_exchange takes the tokens by which callers come, and there are none: set auth.oauth of the configuration"})
+		return true
+	})
+	slices.SortFunc(c.Disabled, func(a, b Disabled) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // switchedOff tells whether an entry says disabled. Nothing else of it is

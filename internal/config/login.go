@@ -22,6 +22,7 @@ type loginFile struct {
 	Scopes       []string `yaml:"scopes"`
 	Resource     string   `yaml:"resource"`
 	Audience     string   `yaml:"audience"`
+	ListAs       string   `yaml:"list_as"`
 	RedirectPort int      `yaml:"redirect_port"`
 	AllowPrivate bool     `yaml:"allow_private"`
 }

@@ -70,8 +70,8 @@ func optionsOf(s config.Server) (o login.Options, ok bool) {
 // A State says how it stands with the login to one server.
 type State struct {
 	Server  string    `json:"server"`
-	Auth    string    `json:"auth"`  // oauth, client_credentials or jwt_bearer
-	State   string    `json:"state"` // "logged in", "not logged in", "needs a login", "by itself" or "unreadable"
+	Auth    string    `json:"auth"`  // oauth, client_credentials, jwt_bearer or token_exchange
+	State   string    `json:"state"` // "logged in", "not logged in", "needs a login", "by itself", "by its callers" or "unreadable"
 	Issuer  string    `json:"issuer,omitempty"`
 	Scopes  []string  `json:"scopes,omitempty"`
 	Wanted  []string  `json:"wanted,omitempty"` // scopes that the server has asked for since
@@ -100,7 +100,12 @@ func States(cfg *config.Config, kept *keep.Keeper) []State {
 
 func stateOf(o login.Options) State {
 	st := State{Server: o.Server, Auth: cmp.Or(o.Config.Type, login.OAuth), State: "not logged in"}
-	if st.Auth != login.OAuth {
+	switch st.Auth {
+	case login.OAuth:
+	case login.TokenExchange:
+		st.State, st.Issuer = "by its callers", cmp.Or(o.Config.Issuer, o.Config.TokenURL)
+		return st
+	default:
 		st.State, st.Issuer = "by itself", o.Config.Issuer
 		return st
 	}

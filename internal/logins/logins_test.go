@@ -57,8 +57,13 @@ func (s side) logIn(t *testing.T) (*login.Login, error) {
 // call makes a request as an upstream does: again when that may help.
 func (s side) call(t *testing.T, x *loginstest.Issuer) (status int, why error) {
 	t.Helper()
+	return s.callOn(t.Context(), t, x)
+}
+
+func (s side) callOn(ctx context.Context, t *testing.T, x *loginstest.Issuer) (status int, why error) {
+	t.Helper()
 	for try := 0; ; try++ {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, x.URL+"/mcp", strings.NewReader("{}"))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.URL+"/mcp", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func of(r *http.Request, who *auth.Principal) *http.Request {
 	if who == nil {
 		return r
 	}
-	return r.WithContext(gateway.From(r.Context(), gateway.Origin{Principal: who.Name}))
+	return r.WithContext(gateway.From(r.Context(), gateway.Origin{Principal: who.Name, Token: upstream.CallerToken(who.Token())}))
 }
 
 // Serve has an engine serve its API beside its endpoints, on the address at

@@ -4,7 +4,8 @@
 // A [Guard] stands before the endpoints. Whoever it does not know is told how
 // to authenticate (RFC 6750, RFC 9728) and nothing else; who is known goes on
 // through the SDK's own middleware, so that a session belongs to the principal
-// that opened it. The token itself goes no further.
+// that opened it. The request loses its token there; the principal has that of
+// an issuer, for upstreams that want it exchanged.
 package httpauth
 
 import (
@@ -187,10 +188,11 @@ func (g *Guard) identify(s *State, r *http.Request, endpoint string) (*auth.Prin
 		return nil, time.Time{}, errTooMany
 	}
 	who, until, err := s.OAuth.Verify(r.Context(), token, s.Resource(endpoint))
-	if err == nil {
-		g.good.Add(sum, struct{}{})
+	if err != nil {
+		return nil, time.Time{}, err
 	}
-	return who, until, err
+	g.good.Add(sum, struct{}{})
+	return who.Bearing(token), until, nil
 }
 
 // bearer is the token of a request.

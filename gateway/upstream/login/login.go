@@ -4,7 +4,9 @@
 // A [Source] gives the requests to one server their tokens. Those of a person
 // come of [Source.Login], are kept in a [Store] that other processes share, and
 // are refreshed once for all of them. Those of a machine (client credentials,
-// the JWT of a workload) are fetched when they are needed and kept in memory.
+// the JWT of a workload) are fetched when they are needed and kept in memory, as
+// are those that callers' own tokens are exchanged for: a request is on behalf
+// of whom its context says ([OnBehalf]).
 //
 // A token is given to no other address than the one that it was made for.
 package login
@@ -18,7 +20,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -34,6 +35,7 @@ const (
 	OAuth             = "oauth"              // a person logs in
 	ClientCredentials = "client_credentials" // tooldex itself is who calls
 	JWTBearer         = "jwt_bearer"         // a JWT that its platform gives to a workload
+	TokenExchange     = "token_exchange"     // each caller's own token is exchanged for one
 	None              = "none"               // no token, whatever the server asks for
 )
 
@@ -51,6 +53,7 @@ type Config struct {
 	Scopes       []string // to ask for, in place of those that the server names
 	Resource     string   // that tokens are for; "" takes the server's word
 	Audience     string   // for issuers that want one
+	ListAs       string   `json:",omitempty"` // as whom the tools of TokenExchange are listed: ClientCredentials or None; "" means the first
 	RedirectPort int      // where a browser comes back to; 0 takes any
 	AllowPrivate bool     // issuers at addresses that are not public may be asked
 }
@@ -58,7 +61,7 @@ type Config struct {
 // Check says everything that is wrong with a Config.
 func (c Config) Check() error {
 	var errs []error
-	kinds := []string{"", OAuth, ClientCredentials, JWTBearer, None}
+	kinds := []string{"", OAuth, ClientCredentials, JWTBearer, TokenExchange, None}
 	if !slices.Contains(kinds, c.Type) {
 		errs = append(errs, fmt.Errorf("auth.type: %q is none of %s", c.Type, strings.Join(kinds[1:], ", ")))
 	}
@@ -70,6 +73,10 @@ func (c Config) Check() error {
 	switch {
 	case c.Type == ClientCredentials && (c.ClientID == "" || (c.ClientSecret == "") == (c.PrivateKey == "")):
 		errs = append(errs, errors.New("auth: client_credentials need client_id, and one of client_secret and private_key"))
+	case c.Type == TokenExchange:
+		errs = append(errs, c.checkExchange()...)
+	case c.ListAs != "":
+		errs = append(errs, errors.New("auth.list_as belongs to type token_exchange"))
 	case c.Type == JWTBearer && c.Assertion == "":
 		errs = append(errs, errors.New("auth: jwt_bearer needs assertion, such as ${file:/run/secrets/token}"))
 	case c.ClientSecret != "" && c.ClientID == "":
@@ -78,6 +85,20 @@ func (c Config) Check() error {
 		errs = append(errs, fmt.Errorf("auth.redirect_port: %d is no port; write 1 to 65535, or leave it out", c.RedirectPort))
 	}
 	return errors.Join(errs...)
+}
+
+// checkExchange says what is wrong with how callers' tokens are exchanged.
+func (c Config) checkExchange() (errs []error) {
+	if c.Issuer == "" && c.TokenURL == "" {
+		errs = append(errs, errors.New("auth: token_exchange needs issuer or token_url: callers' tokens are given to no address that a server names"))
+	}
+	if c.ClientID == "" || (c.ClientSecret == "") == (c.PrivateKey == "") {
+		errs = append(errs, errors.New("auth: token_exchange needs client_id, and one of client_secret and private_key"))
+	}
+	if !slices.Contains([]string{"", ClientCredentials, None}, c.ListAs) {
+		errs = append(errs, fmt.Errorf("auth.list_as: %q is none of %s, %s", c.ListAs, ClientCredentials, None))
+	}
+	return errs
 }
 
 // A Client is how an authorization server knows tooldex.
@@ -136,12 +157,9 @@ type Store interface {
 type Source struct {
 	o      Options
 	client *http.Client
-	once   singleflight.Group // one refresh or fetch at a time
+	once   singleflight.Group // one refresh at a time
 
-	mu     sync.Mutex // guards the fields below
-	token  *oauth2.Token
-	due    time.Time // when another one is to be had; zero for never
-	scopes []string  // that token was asked for with
+	machine *machine // for tokens that nobody logs in for
 }
 
 // Options say what a Source is for.
@@ -161,7 +179,9 @@ func New(o Options) *Source {
 	private := o.Config.AllowPrivate || err == nil && web.NamesPrivate(u.Hostname())
 	client := web.Client(private)
 	client.Timeout = askTimeout
-	return &Source{o: o, client: client}
+	s := &Source{o: o, client: client}
+	s.machine = newMachine(s)
+	return s
 }
 
 // askTimeout bounds one request to an authorization server.

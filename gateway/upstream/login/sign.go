@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
-	"github.com/tooldex/tooldex/gateway/upstream/rest/web"
 )
 
 // early is how long before it runs out a token is refreshed, at most: one that
@@ -40,13 +38,22 @@ func (s *Source) Sign(req *http.Request) error {
 	case "", OAuth:
 		token, err = s.personal(req.Context())
 	default:
-		token, err = s.machine(req.Context())
+		token, err = s.machine.token(req.Context())
 	}
 	if err != nil {
-		return fmt.Errorf("token of server %s: %w", s.o.Server, err)
+		return fmt.Errorf("token of server %s: %w", s.o.Server, s.o.Mask.Error(err))
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return nil
+}
+
+// Check has a token ready for who ctx is on behalf of, and says why there is
+// none; of logins it knows nothing.
+func (s *Source) Check(ctx context.Context) error {
+	if _, err := s.machine.token(ctx); err != nil {
+		return fmt.Errorf("token of server %s: %w", s.o.Server, s.o.Mask.Error(err))
 	}
 	return nil
 }
@@ -82,12 +89,14 @@ func (s *Source) Refused(req *http.Request, resp *http.Response) (again bool, wh
 	case "", OAuth:
 		return s.personalRefused(req.Context(), resp.StatusCode, c, used)
 	}
-	_, err := s.fetched(req.Context(), used, &c)
-	if err != nil {
-		return false, fmt.Errorf("%w: server %s gets no token: %w", upstream.ErrUnauthorized, s.o.Server, err)
-	}
-	if s.holds() != used {
+	now, err := s.machine.fetched(req.Context(), used, &c)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("%w: server %s gets no token: %w", upstream.ErrUnauthorized, s.o.Server, s.o.Mask.Error(err))
+	case now != used:
 		return true, nil
+	case s.subjectOf(req.Context()) != "":
+		return false, fmt.Errorf("%w: server %s takes no token that client %q gets for this caller; check the caller's rights there", upstream.ErrUnauthorized, s.o.Server, s.o.Config.ClientID)
 	}
 	return false, fmt.Errorf("%w: server %s takes no token that client %q gets; check its rights there", upstream.ErrUnauthorized, s.o.Server, s.o.Config.ClientID)
 }
@@ -220,113 +229,4 @@ func (s *Source) proved(ctx context.Context, c Client, audience string, form url
 		c.Secret = value
 	}
 	return c, nil
-}
-
-// holds is the token of a machine, "" for none.
-func (s *Source) holds() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.token == nil {
-		return ""
-	}
-	return s.token.AccessToken
-}
-
-// machine is a token that was fetched before, or is now where it is known from
-// whom: else the server has to say so first.
-func (s *Source) machine(ctx context.Context) (string, error) {
-	s.mu.Lock()
-	t, due, known := s.token, s.due, s.o.Config.TokenURL != "" || s.o.API && s.o.Config.Issuer != ""
-	s.mu.Unlock()
-	switch {
-	case t != nil && (due.IsZero() || time.Now().Before(due)):
-		return t.AccessToken, nil
-	case t == nil && !known:
-		return "", nil
-	}
-	used := ""
-	if t != nil {
-		used = t.AccessToken
-	}
-	return s.fetched(ctx, used, nil)
-}
-
-// fetched is a token in place of the one that was used; the same when the
-// server asks for no other than it was asked for.
-func (s *Source) fetched(ctx context.Context, used string, c *challenge) (string, error) {
-	done := s.once.DoChan("fetch "+used, func() (any, error) {
-		if now := s.holds(); now != used {
-			return now, nil
-		}
-		s.mu.Lock()
-		before := s.scopes
-		s.mu.Unlock()
-		if c != nil && c.code == "insufficient_scope" && !slices.ContainsFunc(c.scopes, func(w string) bool { return !slices.Contains(before, w) }) {
-			return used, nil
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
-		defer cancel()
-		token, scopes, err := s.fetchToken(ctx, c, before)
-		if err != nil {
-			return "", err
-		}
-		s.mu.Lock()
-		s.token, s.due, s.scopes = token, renewal(token), scopes
-		s.mu.Unlock()
-		return token.AccessToken, nil
-	})
-	select {
-	case r := <-done:
-		token, _ := r.Val.(string)
-		return token, r.Err
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-}
-
-// fetchToken fetches the token of a machine with the scopes of before, too.
-func (s *Source) fetchToken(ctx context.Context, c *challenge, before []string) (*oauth2.Token, []string, error) {
-	config := s.o.Config
-	p := place{resource: config.Resource}
-	tokenURL, issuer, methods := config.TokenURL, config.Issuer, []string(nil)
-	if tokenURL == "" {
-		var err error
-		if p, err = s.find(ctx, c); err != nil {
-			return nil, nil, web.Cause(err)
-		}
-		tokenURL, issuer, methods = p.server.TokenEndpoint, p.server.Issuer, p.server.TokenEndpointAuthMethodsSupported
-	}
-	if issuer == "" {
-		issuer = tokenURL
-	}
-	scopes := config.Scopes
-	if len(scopes) == 0 {
-		scopes = p.scopes
-	}
-	if c != nil {
-		scopes = union(scopes, c.scopes)
-	}
-	scopes = union(before, scopes)
-	form := url.Values{}
-	if p.resource != "" {
-		form.Set("resource", p.resource)
-	}
-	if config.Audience != "" {
-		form.Set("audience", config.Audience)
-	}
-	if config.Type == JWTBearer {
-		jwt, values, err := s.o.Secrets.Resolve(ctx, config.Assertion)
-		if err != nil {
-			return nil, nil, err
-		}
-		s.o.Mask.Add(values...)
-		form.Set("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")
-		form.Set("assertion", jwt)
-	}
-	client, err := s.proved(ctx, Client{ID: config.ClientID, Style: style(methods, config.ClientSecret)}, issuer, form)
-	if err != nil {
-		return nil, nil, err
-	}
-	token, err := s.ask(ctx, grant{client: client, url: tokenURL, scopes: scopes, form: form})
-	return token, scopes, err
 }

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +21,7 @@ import (
 )
 
 const (
-	defaultRefresh     = 15 * time.Minute
-	defaultConcurrency = 16
-	defaultQueue       = 64
+	defaultRefresh = 15 * time.Minute
 
 	shortestRefresh = 30 * time.Second       // whatever ttlMs a server gives
 	debounce        = 250 * time.Millisecond // from list_changed to the list, doubled while changes go on
@@ -75,7 +72,7 @@ func newServer(sp Spec, o Options, starts gate) *server {
 		gone:   make(chan struct{}),
 		refers: sp.refers(), signer: newSigner(sp, o, secrets),
 	}
-	s.calls = queue.New(cmp.Or(sp.Concurrency, defaultConcurrency), cmp.Or(sp.Queue, defaultQueue))
+	s.calls = upstream.NewQueue(sp.Concurrency, sp.Queue)
 	st := upstream.Status{Name: sp.Name, State: upstream.Idle, Why: "not needed yet"}
 	if sp.Disabled != "" {
 		st.State, st.Why, st.Error = upstream.Disabled, sp.Disabled, sp.Disabled

@@ -187,6 +187,19 @@ func (s *Set) Refresh(ctx context.Context, server string) (upstream.Listing, err
 	return l, nil
 }
 
+// Authorize has a token ready with which a server is called on behalf of whom
+// ctx says, and says why there is none.
+func (s *Set) Authorize(ctx context.Context, server string) error {
+	srv := s.named(server)
+	if srv == nil {
+		return upstream.ErrUnknownServer
+	}
+	if g, ok := srv.signer.(*signer); ok && g.login != nil {
+		return g.login.Check(ctx)
+	}
+	return nil
+}
+
 // Status describes all servers, in the order of their specs.
 func (s *Set) Status() []upstream.Status {
 	s.mu.Lock()

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -24,11 +23,8 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream/secret"
 )
 
-const (
-	defaultConcurrency = 16
-	defaultQueue       = 64
-	longestPause       = 15 * time.Minute // between two attempts to read a document
-)
+// longestPause is the longest between two attempts to read a document.
+const longestPause = 15 * time.Minute
 
 // An api is one REST API: its document is read by run, or by the first call.
 type api struct {
@@ -62,7 +58,7 @@ func newAPI(sp Spec, o Options) *api {
 	a := &api{
 		spec: sp, o: o, mask: secrets, log: secrets.Log(o.Logger.With("server", sp.Name)),
 		clients: [2]*http.Client{web.Client(false), web.Client(true)},
-		calls:   queue.New(cmp.Or(sp.Concurrency, defaultConcurrency), cmp.Or(sp.Queue, defaultQueue)), loading: make(chan struct{}, 1),
+		calls:   upstream.NewQueue(sp.Concurrency, sp.Queue), loading: make(chan struct{}, 1),
 		shown: upstream.Status{Name: sp.Name, State: upstream.Idle, Why: "not needed yet", Since: time.Now(), Transport: "rest"},
 	}
 	a.auth = &call.Authenticator{Auth: sp.Auth, Client: a.client(sp.Auth.Credentials.TokenURL, true), Secrets: &secret.Resolver{}}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/call"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/openapi"
@@ -34,6 +35,9 @@ func (a *api) call(ctx context.Context, r upstream.Request) (upstream.Result, er
 	}
 	if a.spec.Disabled != "" {
 		return fail(false, fmt.Errorf("%w: %s", upstream.ErrDisabled, a.spec.Disabled))
+	}
+	if a.login != nil {
+		ctx = login.OnBehalfOf(ctx, string(r.Token))
 	}
 	have, op, err := a.operation(ctx, r.Tool)
 	switch {
@@ -273,6 +277,9 @@ func lost(ctx context.Context, err error, sent bool) error {
 // judge notes whether the API takes our credentials.
 func (x *exchange) judge(res *http.Response) {
 	refused := res.StatusCode == http.StatusUnauthorized || x.denied != nil && turnedAway(res.StatusCode)
+	if refused && x.api.spec.Login.Type == login.TokenExchange {
+		return // says nothing of other callers
+	}
 	x.api.change(func(st *upstream.Status) {
 		switch {
 		case refused:

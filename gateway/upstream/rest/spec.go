@@ -80,6 +80,9 @@ func (sp Spec) Check() error {
 		if sp.Where() == "" {
 			errs = append(errs, errors.New("auth: its tokens are for base_url, which is missing"))
 		}
+		if sp.Login.ListAs != "" {
+			errs = append(errs, errors.New("auth.list_as: the document of a REST API is read without a token; leave it out"))
+		}
 		errs = append(errs, sp.Login.Check())
 	}
 	return errors.Join(append(errs, checkAuth(sp.Auth)...)...)

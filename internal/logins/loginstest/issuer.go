@@ -2,6 +2,7 @@
 package loginstest
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -41,6 +42,8 @@ type State struct {
 	Tokens                         map[string][]string // access tokens with their scopes
 	Asked                          []url.Values        // of the address that people open
 	Forms                          []url.Values        // of the token endpoint
+	For                            map[string]string   // whose token an access token was exchanged for
+	Gives                          string              // type of what an exchange gives; "" means an access token
 
 	codes   map[string]url.Values // by code: how it was asked for
 	refresh map[string][]string   // refresh tokens with their scopes
@@ -49,7 +52,7 @@ type State struct {
 // New runs an Issuer until the test ends.
 func New(t *testing.T) *Issuer {
 	t.Helper()
-	x := &Issuer{State: State{Lasts: 3600, codes: map[string]url.Values{}, Tokens: map[string][]string{}, refresh: map[string][]string{}}}
+	x := &Issuer{State: State{Lasts: 3600, codes: map[string]url.Values{}, Tokens: map[string][]string{}, For: map[string]string{}, refresh: map[string][]string{}}}
 	mux := http.NewServeMux()
 	for path, f := range map[string]func(http.ResponseWriter, *http.Request) any{
 		"GET /.well-known/oauth-protected-resource/mcp": x.meta,
@@ -168,16 +171,35 @@ func (x *Issuer) token(_ http.ResponseWriter, req *http.Request) any {
 			return failure("invalid_grant")
 		}
 		return x.issue(scopes, true)
-	case "client_credentials":
+	case "client_credentials", grantPrefix + "token-exchange":
 		if f.Get("client_secret") != "s3cret-of-machine" && strings.Count(f.Get("client_assertion"), ".") != 2 {
 			return failure("invalid_client")
 		}
-		return x.issue(strings.Fields(f.Get("scope")), false)
+		return x.exchange(f, x.issue(strings.Fields(f.Get("scope")), false))
 	}
 	return failure("unsupported_grant_type")
 }
 
-func (x *Issuer) issue(scopes []string, refresh bool) any {
+const (
+	grantPrefix = "urn:ietf:params:oauth:grant-type:"
+	tokenPrefix = "urn:ietf:params:oauth:token-type:"
+)
+
+// exchange says of an answer whose token it stands for, if it does for one.
+func (x *Issuer) exchange(f url.Values, out map[string]any) any {
+	subject := f.Get("subject_token")
+	switch {
+	case f.Get("grant_type") == "client_credentials":
+	case x.Refuses != "" || subject == "" || f.Get("subject_token_type") != tokenPrefix+"access_token":
+		return failure(cmp.Or(x.Refuses, "invalid_request"))
+	default:
+		x.For[out["access_token"].(string)] = subject
+		out["issued_token_type"] = cmp.Or(x.Gives, tokenPrefix+"access_token")
+	}
+	return out
+}
+
+func (x *Issuer) issue(scopes []string, refresh bool) map[string]any {
 	access := "access-" + rand.Text()
 	x.Tokens[access] = scopes
 	out := map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": x.Lasts, "scope": strings.Join(scopes, " ")}

@@ -255,7 +255,7 @@ func (c commands) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctor
 func loginsNeeded(cfg *config.Config) map[string]string {
 	out := map[string]string{}
 	for _, st := range logins.States(cfg, logins.Keeper(cfg, "")) {
-		if cfg.Section(st.Server) != "rest" || st.State == "logged in" || st.State == "by itself" {
+		if cfg.Section(st.Server) != "rest" || st.State == "logged in" || st.State == "by itself" || st.State == "by its callers" {
 			continue
 		}
 		out[st.Server] = fmt.Sprintf("server %s needs a login: tooldex auth login %s", st.Server, st.Server)

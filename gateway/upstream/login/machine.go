@@ -1,0 +1,218 @@
+package login
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/rest/web"
+)
+
+// grantPrefix and tokenPrefix begin the names of grants and of kinds of tokens
+// (RFC 7523, RFC 8693).
+const (
+	grantPrefix = "urn:ietf:params:oauth:grant-type:"
+	tokenPrefix = "urn:ietf:params:oauth:token-type:"
+)
+
+// maxHeld bounds the tokens that are held for callers: more are had again.
+const maxHeld = 1000
+
+// untold is how long a token is held of which its issuer does not say how long
+// it holds, when it stands on a caller's own.
+const untold = 5 * time.Minute
+
+// A held is a token that nobody logged in for.
+type held struct {
+	token  string
+	due    time.Time // when another one is to be had; zero for never
+	scopes []string  // that it was asked for with
+}
+
+// A subjectKey is what a token is held under: the hash of the caller's own
+// token in whose place it is, of nothing for that of tooldex itself.
+type subjectKey [sha256.Size]byte
+
+func keyOf(subject string) subjectKey { return sha256.Sum256([]byte(subject)) }
+
+// A machine has the tokens that nobody logs in for, tooldex's own and those in
+// place of its callers', and holds them.
+type machine struct {
+	*Source
+	once singleflight.Group // one fetch for a caller at a time
+	held *lru.Cache[subjectKey, held]
+}
+
+func newMachine(s *Source) *machine {
+	tokens, err := lru.New[subjectKey, held](maxHeld)
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	return &machine{Source: s, held: tokens}
+}
+
+// holds is the token held for a caller.
+func (m *machine) holds(subject string) held {
+	h, _ := m.held.Get(keyOf(subject))
+	return h
+}
+
+// token is one that was fetched before, or is now where it is known from whom:
+// else the server has to say so first.
+func (m *machine) token(ctx context.Context) (string, error) {
+	config, subject := m.o.Config, m.subjectOf(ctx)
+	if config.Type == TokenExchange && subject == "" {
+		switch {
+		case m.o.API:
+			return "", upstream.ErrNoToken
+		case config.ListAs == None:
+			return "", nil
+		}
+	}
+	h := m.holds(subject)
+	known := config.Type == TokenExchange || config.TokenURL != "" || m.o.API && config.Issuer != ""
+	switch {
+	case h.token != "" && (h.due.IsZero() || time.Now().Before(h.due)):
+		m.o.Mask.Add(subject, h.token) // again: of many callers' only so many are masked
+		return h.token, nil
+	case h.token == "" && !known:
+		return "", nil
+	}
+	return m.fetched(ctx, h.token, nil)
+}
+
+// fetched is a token in place of the one that was used; the same when the
+// server asks for no other than it was asked for.
+func (m *machine) fetched(ctx context.Context, used string, c *challenge) (string, error) {
+	subject := m.subjectOf(ctx)
+	key := keyOf(subject)
+	done := m.once.DoChan("fetch "+string(key[:])+used, func() (any, error) {
+		before := m.holds(subject)
+		if before.token != used {
+			return before.token, nil
+		}
+		if c != nil && c.code == "insufficient_scope" && !slices.ContainsFunc(c.scopes, func(w string) bool { return !slices.Contains(before.scopes, w) }) {
+			return used, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		defer cancel()
+		token, scopes, err := m.fetch(ctx, subject, c, before.scopes)
+		if err != nil {
+			return "", err
+		}
+		due := renewal(token)
+		if due.IsZero() && subject != "" {
+			due = time.Now().Add(untold)
+		}
+		m.held.Add(key, held{token.AccessToken, due, scopes})
+		return token.AccessToken, nil
+	})
+	select {
+	case r := <-done:
+		token, _ := r.Val.(string)
+		return token, r.Err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// An office is where a token is asked for, and how a client proves itself there.
+type office struct {
+	place
+	tokenURL, issuer string
+	methods          []string // of authentication that it knows; nil where that is not known
+}
+
+// office finds out where to ask for a token.
+func (m *machine) office(ctx context.Context, c *challenge) (office, error) {
+	config := m.o.Config
+	o := office{place: place{resource: config.Resource}, tokenURL: config.TokenURL, issuer: config.Issuer}
+	if o.tokenURL == "" {
+		var err error
+		if o.place, err = m.find(ctx, c); err != nil {
+			return o, web.Cause(err)
+		}
+		o.tokenURL, o.issuer, o.methods = o.server.TokenEndpoint, o.server.Issuer, o.server.TokenEndpointAuthMethodsSupported
+	}
+	if o.issuer == "" {
+		o.issuer = o.tokenURL
+	}
+	return o, nil
+}
+
+// fetch fetches a token for a caller, or for tooldex itself where subject
+// is "", with the scopes of before, too.
+func (m *machine) fetch(ctx context.Context, subject string, c *challenge, before []string) (*oauth2.Token, []string, error) {
+	config := m.o.Config
+	o, err := m.office(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	scopes := config.Scopes
+	if len(scopes) == 0 {
+		scopes = o.scopes
+	}
+	if c != nil {
+		scopes = union(scopes, c.scopes)
+	}
+	scopes = union(before, scopes)
+	form := url.Values{}
+	if o.resource != "" {
+		form.Set("resource", o.resource)
+	}
+	if config.Audience != "" {
+		form.Set("audience", config.Audience)
+	}
+	if err := m.claim(ctx, form, subject); err != nil {
+		return nil, nil, err
+	}
+	client, err := m.proved(ctx, Client{ID: config.ClientID, Style: style(o.methods, config.ClientSecret)}, o.issuer, form)
+	if err != nil {
+		return nil, nil, err
+	}
+	token, err := m.ask(ctx, grant{client: client, url: o.tokenURL, scopes: scopes, form: form})
+	if err == nil && subject != "" {
+		err = checkIssued(o.tokenURL, token)
+	}
+	return token, scopes, err
+}
+
+// claim adds to a form what gives a right to a token beside the client's own
+// credentials.
+func (m *machine) claim(ctx context.Context, form url.Values, subject string) error {
+	switch {
+	case subject != "":
+		m.o.Mask.Add(subject)
+		form.Set("grant_type", grantPrefix+"token-exchange")
+		form.Set("subject_token", subject)
+		form.Set("subject_token_type", tokenPrefix+"access_token")
+		form.Set("requested_token_type", tokenPrefix+"access_token")
+	case m.o.Config.Type == JWTBearer:
+		jwt, values, err := m.o.Secrets.Resolve(ctx, m.o.Config.Assertion)
+		if err != nil {
+			return err
+		}
+		m.o.Mask.Add(values...)
+		form.Set("grant_type", grantPrefix+"jwt-bearer")
+		form.Set("assertion", jwt)
+	}
+	return nil
+}
+
+// checkIssued checks that an exchange gave a token that a server may be shown.
+func checkIssued(address string, t *oauth2.Token) error {
+	kind, _ := t.Extra("issued_token_type").(string)
+	switch kind {
+	case "", tokenPrefix + "access_token", tokenPrefix + "jwt": // some do not say
+		return nil
+	}
+	return fmt.Errorf("%s: it gave a token of type %s and no access token", address, clip(kind, 100))
+}
