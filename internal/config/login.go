@@ -19,6 +19,9 @@ type loginFile struct {
 	PrivateKey   string   `yaml:"private_key"`
 	MetadataURL  string   `yaml:"client_metadata_url"`
 	Assertion    string   `yaml:"assertion"`
+	IDPTokenURL  string   `yaml:"idp_token_url"`
+	IDPClientID  string   `yaml:"idp_client_id"`
+	IDPSecret    string   `yaml:"idp_client_secret"`
 	Scopes       []string `yaml:"scopes"`
 	Resource     string   `yaml:"resource"`
 	Audience     string   `yaml:"audience"`

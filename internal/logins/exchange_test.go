@@ -102,7 +102,7 @@ func TestNotExchanged(t *testing.T) {
 	x.Set(func() { x.Refuses = "access_denied" })
 	refused("a caller who may not", "token of server notion: "+x.URL+"/token: access_denied")
 	x.Set(func() { x.Refuses, x.Gives = "", "urn:ietf:params:oauth:token-type:refresh_token" })
-	refused("another kind of token", "it gave a token of type urn:ietf:params:oauth:token-type:refresh_token and no access token")
+	refused("another kind of token", "it gave a token of type urn:ietf:params:oauth:token-type:refresh_token, and was asked for access_token")
 	x.Set(func() { x.Gives = "" })
 	if status, why := s.callOn(ada, t, x); status != http.StatusOK {
 		t.Errorf("after that: %d, %v", status, why)
@@ -148,5 +148,44 @@ func TestCheckExchange(t *testing.T) {
 	}
 	if err := (login.Config{ListAs: login.None}).Check(); err == nil || !strings.Contains(err.Error(), "list_as belongs to type token_exchange") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An ID token is exchanged at the company's identity provider for a JWT that
+// another issuer takes; what it gives instead is not shown to that one.
+func TestGrantOfIdentityProvider(t *testing.T) {
+	x := loginstest.New(t)
+	auth := login.Config{
+		Type: login.JWTBearer, ClientID: "tooldex", ClientSecret: "s3cret-of-machine", Assertion: "id-token", IDPTokenURL: x.URL + "/idp/token", IDPClientID: "tooldex-at-home",
+	}
+	if err := auth.Check(); err != nil {
+		t.Fatal(err)
+	}
+	s := process(t, x, t.TempDir(), auth)
+	if status, why := s.call(t, x); status != http.StatusOK || len(x.Forms) != 2 {
+		t.Fatalf("got %d, %v, asked %v", status, why, x.Forms)
+	}
+	if home, away := x.Forms[0], x.Forms[1]; home.Get("client_id") != "tooldex-at-home" || home.Has("client_secret") || away.Get("client_id") != "tooldex" || away.Get("assertion") != x.Granted[0] {
+		t.Errorf("asked %v", x.Forms)
+	}
+	for want, change := range map[string]func(){
+		"/idp/token: access_denied": func() { x.Refuses = "access_denied" },
+		"gave a token of type urn:ietf:params:oauth:token-type:access_token, and was asked for id-jag": func() { x.Gives = "urn:ietf:params:oauth:token-type:access_token" },
+	} {
+		x.Set(func() { x.Refuses, x.Gives, x.Forms = "", "", nil; change() })
+		if _, why := process(t, x, t.TempDir(), auth).call(t, x); why == nil || !strings.Contains(why.Error(), want) || len(x.Forms) != 1 {
+			t.Errorf("got %v, want %q, asked %v", why, want, x.Forms)
+		}
+	}
+	for want, wrong := range map[string]login.Config{
+		"belongs to type jwt_bearer":                  {Type: login.ClientCredentials, ClientID: "a", ClientSecret: "b", IDPTokenURL: x.URL, IDPClientID: "c"},
+		"needs idp_client_id":                         {Type: login.JWTBearer, Assertion: "a", IDPTokenURL: x.URL},
+		"beside token_url the issuer":                 {Type: login.JWTBearer, Assertion: "a", IDPTokenURL: x.URL, IDPClientID: "c", TokenURL: x.URL},
+		"belong to idp_token_url, which is missing":   {Type: login.JWTBearer, Assertion: "a", IDPSecret: "c"},
+		"auth.idp_token_url: it is no http or https ": {Type: login.JWTBearer, Assertion: "a", IDPTokenURL: "id.example", IDPClientID: "c"},
+	} {
+		if err := wrong.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }

@@ -50,6 +50,9 @@ type Config struct {
 	PrivateKey   string   // in PEM, or a reference: proves the client in place of a secret
 	MetadataURL  string   // the client id metadata document that describes tooldex
 	Assertion    string   // the JWT of JWTBearer, or a reference
+	IDPTokenURL  string   `json:",omitempty"` // where Assertion, an ID token then, is exchanged for the JWT of JWTBearer
+	IDPClientID  string   `json:",omitempty"` // as who tooldex asks there
+	IDPSecret    string   `json:",omitempty"` // maybe a reference to it
 	Scopes       []string // to ask for, in place of those that the server names
 	Resource     string   // that tokens are for; "" takes the server's word
 	Audience     string   // for issuers that want one
@@ -65,7 +68,7 @@ func (c Config) Check() error {
 	if !slices.Contains(kinds, c.Type) {
 		errs = append(errs, fmt.Errorf("auth.type: %q is none of %s", c.Type, strings.Join(kinds[1:], ", ")))
 	}
-	for key, value := range map[string]string{"issuer": c.Issuer, "token_url": c.TokenURL, "client_metadata_url": c.MetadataURL} {
+	for key, value := range map[string]string{"issuer": c.Issuer, "token_url": c.TokenURL, "client_metadata_url": c.MetadataURL, "idp_token_url": c.IDPTokenURL} {
 		if u, err := url.Parse(value); value != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 			errs = append(errs, fmt.Errorf("auth.%s: it is no http or https address", key))
 		}
@@ -79,6 +82,10 @@ func (c Config) Check() error {
 		errs = append(errs, errors.New("auth.list_as belongs to type token_exchange"))
 	case c.Type == JWTBearer && c.Assertion == "":
 		errs = append(errs, errors.New("auth: jwt_bearer needs assertion, such as ${file:/run/secrets/token}"))
+	case c.IDPTokenURL == "" && c.IDPClientID+c.IDPSecret != "":
+		errs = append(errs, errors.New("auth: idp_client_id and idp_client_secret belong to idp_token_url, which is missing"))
+	case c.IDPTokenURL != "" && (c.Type != JWTBearer || c.IDPClientID == "" || c.TokenURL != "" && c.Issuer == ""):
+		errs = append(errs, errors.New("auth: idp_token_url belongs to type jwt_bearer, and needs idp_client_id, and beside token_url the issuer"))
 	case c.ClientSecret != "" && c.ClientID == "":
 		errs = append(errs, errors.New("auth: client_secret belongs to a client_id, which is missing"))
 	case c.RedirectPort < 0 || c.RedirectPort > 65535:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -171,7 +172,7 @@ func (m *machine) fetch(ctx context.Context, subject string, c *challenge, befor
 	if config.Audience != "" {
 		form.Set("audience", config.Audience)
 	}
-	if err := m.claim(ctx, form, subject); err != nil {
+	if err := m.claim(ctx, form, subject, o); err != nil {
 		return nil, nil, err
 	}
 	client, err := m.proved(ctx, Client{ID: config.ClientID, Style: style(o.methods, config.ClientSecret)}, o.issuer, form)
@@ -180,39 +181,72 @@ func (m *machine) fetch(ctx context.Context, subject string, c *challenge, befor
 	}
 	token, err := m.ask(ctx, grant{client: client, url: o.tokenURL, scopes: scopes, form: form})
 	if err == nil && subject != "" {
-		err = checkIssued(o.tokenURL, token)
+		err = checkIssued(o.tokenURL, token, "access_token", "jwt")
 	}
 	return token, scopes, err
 }
 
 // claim adds to a form what gives a right to a token beside the client's own
 // credentials.
-func (m *machine) claim(ctx context.Context, form url.Values, subject string) error {
+func (m *machine) claim(ctx context.Context, form url.Values, subject string, o office) error {
 	switch {
 	case subject != "":
 		m.o.Mask.Add(subject)
-		form.Set("grant_type", grantPrefix+"token-exchange")
-		form.Set("subject_token", subject)
-		form.Set("subject_token_type", tokenPrefix+"access_token")
-		form.Set("requested_token_type", tokenPrefix+"access_token")
+		exchange(form, subject, "access_token", "access_token")
 	case m.o.Config.Type == JWTBearer:
 		jwt, values, err := m.o.Secrets.Resolve(ctx, m.o.Config.Assertion)
 		if err != nil {
 			return err
 		}
 		m.o.Mask.Add(values...)
+		if m.o.Config.IDPTokenURL != "" {
+			if jwt, err = m.granted(ctx, jwt, o); err != nil {
+				return err
+			}
+		}
 		form.Set("grant_type", grantPrefix+"jwt-bearer")
 		form.Set("assertion", jwt)
 	}
 	return nil
 }
 
-// checkIssued checks that an exchange gave a token that a server may be shown.
-func checkIssued(address string, t *oauth2.Token) error {
-	kind, _ := t.Extra("issued_token_type").(string)
-	switch kind {
-	case "", tokenPrefix + "access_token", tokenPrefix + "jwt": // some do not say
+// exchange makes of a form the exchange of a token for one of another kind.
+func exchange(form url.Values, subject, kind, wanted string) {
+	form.Set("grant_type", grantPrefix+"token-exchange")
+	form.Set("subject_token", subject)
+	form.Set("subject_token_type", tokenPrefix+kind)
+	form.Set("requested_token_type", tokenPrefix+wanted)
+}
+
+// granted is the JWT by which the identity provider of a company lets whoever
+// has an ID token of its in at another issuer
+// (draft-ietf-oauth-identity-assertion-authz-grant, section 4).
+func (m *machine) granted(ctx context.Context, id string, o office) (string, error) {
+	config := m.o.Config
+	form := url.Values{"audience": {o.issuer}}
+	if o.resource != "" {
+		form.Set("resource", o.resource)
+	}
+	exchange(form, id, "id_token", "id-jag")
+	secret, values, err := m.o.Secrets.Resolve(ctx, config.IDPSecret)
+	if err != nil {
+		return "", err
+	}
+	m.o.Mask.Add(values...)
+	client := Client{ID: config.IDPClientID, Secret: secret, Style: oauth2.AuthStyleInParams}
+	t, err := m.ask(ctx, grant{client: client, url: config.IDPTokenURL, scopes: config.Scopes, form: form})
+	if err != nil {
+		return "", err
+	}
+	return t.AccessToken, checkIssued(config.IDPTokenURL, t, "id-jag")
+}
+
+// checkIssued checks that an exchange gave a token of one of these kinds, as
+// far as it says.
+func checkIssued(address string, t *oauth2.Token, kinds ...string) error {
+	given, _ := t.Extra("issued_token_type").(string)
+	if given == "" || slices.Contains(kinds, strings.TrimPrefix(given, tokenPrefix)) {
 		return nil
 	}
-	return fmt.Errorf("%s: it gave a token of type %s and no access token", address, clip(kind, 100))
+	return fmt.Errorf("%s: it gave a token of type %s, and was asked for %s", address, clip(given, 100), kinds[0])
 }

@@ -20,7 +20,8 @@ import (
 )
 
 // An Issuer is an authorization server; at /mcp a server that takes its tokens
-// and says so in its metadata, and at /api one that only takes them. Whoever
+// and says so in its metadata, and at /api one that only takes them; and at
+// /idp/token the identity provider of a company, whose word it takes. Whoever
 // opens its address has said yes.
 type Issuer struct {
 	*httptest.Server
@@ -43,6 +44,7 @@ type State struct {
 	Asked                          []url.Values        // of the address that people open
 	Forms                          []url.Values        // of the token endpoint
 	For                            map[string]string   // whose token an access token was exchanged for
+	Granted                        []string            // JWTs by which the identity provider lets in
 	Gives                          string              // type of what an exchange gives; "" means an access token
 
 	codes   map[string]url.Values // by code: how it was asked for
@@ -57,7 +59,7 @@ func New(t *testing.T) *Issuer {
 	for path, f := range map[string]func(http.ResponseWriter, *http.Request) any{
 		"GET /.well-known/oauth-protected-resource/mcp": x.meta,
 		"GET /.well-known/oauth-authorization-server":   x.about,
-		"POST /register": x.register, "GET /authorize": x.authorize, "POST /token": x.token, "POST /revoke": x.revoke,
+		"POST /register": x.register, "GET /authorize": x.authorize, "POST /token": x.token, "POST /revoke": x.revoke, "POST /idp/token": x.idp,
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
 			x.mu.Lock()
@@ -176,6 +178,11 @@ func (x *Issuer) token(_ http.ResponseWriter, req *http.Request) any {
 			return failure("invalid_client")
 		}
 		return x.exchange(f, x.issue(strings.Fields(f.Get("scope")), false))
+	case grantPrefix + "jwt-bearer":
+		if !slices.Contains(x.Granted, f.Get("assertion")) || f.Get("client_secret") != "s3cret-of-machine" {
+			return failure("invalid_grant")
+		}
+		return x.issue(strings.Fields(f.Get("scope")), false)
 	}
 	return failure("unsupported_grant_type")
 }
@@ -197,6 +204,24 @@ func (x *Issuer) exchange(f url.Values, out map[string]any) any {
 		out["issued_token_type"] = cmp.Or(x.Gives, tokenPrefix+"access_token")
 	}
 	return out
+}
+
+// idp exchanges the ID token "id-token" for a JWT that the issuer takes.
+func (x *Issuer) idp(_ http.ResponseWriter, req *http.Request) any {
+	if req.ParseForm() != nil {
+		return failure("invalid_request")
+	}
+	f := req.PostForm
+	x.Forms = append(x.Forms, f)
+	switch {
+	case x.Refuses != "" || f.Get("subject_token") != "id-token":
+		return failure(cmp.Or(x.Refuses, "invalid_request"))
+	case f.Get("subject_token_type") != tokenPrefix+"id_token" || f.Get("requested_token_type") != tokenPrefix+"id-jag" || f.Get("audience") != x.URL || f.Get("resource") != x.Resource:
+		return failure("invalid_target")
+	}
+	granted := "granted-" + rand.Text()
+	x.Granted = append(x.Granted, granted)
+	return map[string]any{"access_token": granted, "token_type": "N_A", "issued_token_type": cmp.Or(x.Gives, tokenPrefix+"id-jag"), "expires_in": 300}
 }
 
 func (x *Issuer) issue(scopes []string, refresh bool) map[string]any {
