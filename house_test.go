@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 	"gateway/serve":       {"gateway/.", "gateway/auth/.", "gateway/native", "gateway/rawjson", "gateway/serve/heap", "gateway/serve/turnstile", "gateway/surface", "gateway/telemetry", "gateway/upstream/.", "gateway/view", "gateway/words", "index"},
 	"gateway/telemetry":   {"gateway/rawjson", "gateway/upstream/.", "gateway/upstream/mask", "gateway/upstream/secret", "index"},
 	"gateway/surface":     {"gateway/.", "gateway/rawjson", "gateway/surface", "gateway/view", "gateway/words", "index"},
-	"gateway/upstream":    {"gateway/upstream/.", "gateway/upstream/mask", "gateway/upstream/queue", "gateway/upstream/rest/web", "gateway/upstream/secret"},
+	"gateway/upstream":    {"gateway/upstream/.", "gateway/upstream/login/dpop", "gateway/upstream/mask", "gateway/upstream/queue", "gateway/upstream/rest/web", "gateway/upstream/secret"},
 	"gateway/view":        {"index"},
 	"gateway/words":       {},
 	"eval":                {"eval", "index", "embed"},
@@ -96,6 +96,8 @@ var arrows = map[string][]string{
 	"embed/ollama":    {"embed"},
 	"embed/openai":    {"embed"},
 	"embed/embedtest": {},
+
+	"gateway/upstream/login/dpop": {},
 
 	"gateway/upstream/mcp":          {"gateway/rawjson", "gateway/upstream/.", "gateway/upstream/login", "gateway/upstream/mask", "gateway/upstream/mcp/remote", "gateway/upstream/mcp/stdio", "gateway/upstream/mcp/wire", "gateway/upstream/queue", "gateway/upstream/secret"},
 	"gateway/upstream/mcp/sessions": {"gateway/upstream/.", "gateway/upstream/login", "gateway/upstream/mcp/.", "gateway/upstream/queue"},

@@ -79,7 +79,7 @@ func (s side) callOn(ctx context.Context, t *testing.T, x *loginstest.Issuer) (s
 			return resp.StatusCode, nil
 		}
 		again, why := s.Refused(req, resp)
-		if !again || try > 0 {
+		if !again || try > 1 || try == 1 && !upstream.WantsNonce(resp) {
 			return resp.StatusCode, why
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/web"
 )
 
@@ -26,7 +27,8 @@ type challenge struct {
 	metadata string   // address of the server's metadata
 	scopes   []string // that are wanted
 	code     string   // such as insufficient_scope
-	bearer   bool     // it speaks of tokens at all
+	tokens   bool     // it speaks of tokens at all
+	bound    bool     // none is taken but what is bound to a key
 }
 
 func challengeOf(resp *http.Response) (c challenge) {
@@ -34,11 +36,13 @@ func challengeOf(resp *http.Response) (c challenge) {
 	if err != nil {
 		return c
 	}
+	bearer := false
 	for _, one := range all {
 		if one.Scheme != "bearer" && one.Scheme != "dpop" {
 			continue
 		}
-		c.bearer = true
+		c.tokens = true
+		bearer = bearer || one.Scheme == "bearer"
 		if v := one.Params["resource_metadata"]; v != "" {
 			c.metadata = v
 		}
@@ -49,6 +53,7 @@ func challengeOf(resp *http.Response) (c challenge) {
 			c.code = v
 		}
 	}
+	c.bound = c.tokens && !bearer
 	return c
 }
 
@@ -58,6 +63,7 @@ type place struct {
 
 	resource string   // that tokens are for; "" names none
 	scopes   []string // that the server names
+	bound    bool     // tokens are to be bound to a key
 }
 
 // find finds out who gives tokens for the server, as it says itself in c or
@@ -74,11 +80,13 @@ func (s *Source) find(ctx context.Context, c *challenge) (place, error) {
 		probed := s.probe(ctx)
 		c = &probed
 	}
+	p.bound = c.bound
 	meta, err := s.metadata(ctx, c.metadata)
 	switch {
 	case err != nil && issuer == "":
 		return p, err
 	case meta != nil:
+		p.bound = p.bound || bound(meta)
 		if p.scopes = meta.ScopesSupported; p.resource == "" {
 			p.resource = meta.Resource
 		}
@@ -110,6 +118,12 @@ func (s *Source) find(ctx context.Context, c *challenge) (place, error) {
 	return p, nil
 }
 
+// bound reports a server that wants, or at least takes, tokens that are bound to
+// a key of the kind that we have.
+func bound(m *oauthex.ProtectedResourceMetadata) bool {
+	return m.DPOPBoundAccessTokensRequired || slices.Contains(m.DPOPSigningAlgValuesSupported, string(dpop.Algorithm))
+}
+
 // origin is an address without its path.
 func origin(address string) (string, error) {
 	u, err := url.Parse(address)
@@ -136,7 +150,7 @@ func (s *Source) probe(ctx context.Context) challenge {
 			break // it may still have metadata
 		}
 		resp.Body.Close()
-		if c := challengeOf(resp); resp.StatusCode == http.StatusUnauthorized || c.bearer {
+		if c := challengeOf(resp); resp.StatusCode == http.StatusUnauthorized || c.tokens {
 			return c
 		}
 	}

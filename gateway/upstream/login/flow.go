@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 )
 
 // An Opener shows a person an address to open in a browser, which comes back to
@@ -50,7 +52,13 @@ func (s *Source) Login(ctx context.Context, scopes []string, open Opener) (*Logi
 	if err != nil {
 		return nil, err
 	}
-	v := visit{Source: s, place: p, client: client, scopes: s.scopesFor(p, kept, scopes), back: back, verifier: oauth2.GenerateVerifier()}
+	var key *dpop.Key
+	if p.bound {
+		if key, err = dpop.NewKey(); err != nil {
+			return nil, err
+		}
+	}
+	v := visit{Source: s, place: p, key: key, client: client, scopes: s.scopesFor(p, kept, scopes), back: back, verifier: oauth2.GenerateVerifier()}
 	code, err := v.authorize(ctx, open)
 	if err != nil {
 		return nil, err
@@ -69,7 +77,8 @@ type visit struct {
 	client   Client
 	scopes   []string
 	back     *callback
-	verifier string // of PKCE
+	verifier string    // of PKCE
+	key      *dpop.Key // that the tokens are to be bound to; nil for none
 }
 
 // listen opens the place that the browser comes back to: where it is
@@ -170,6 +179,13 @@ func (v *visit) authorize(ctx context.Context, open Opener) (code string, err er
 	if slices.Contains(v.scopes, "offline_access") { // OpenID Connect, section 11
 		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
+	if v.key != nil { // nobody else can use the code (RFC 9449, section 10)
+		thumbprint, err := v.key.Thumbprint()
+		if err != nil {
+			return "", err
+		}
+		options = append(options, oauth2.SetAuthURLParam("dpop_jkt", thumbprint))
+	}
 	state := rand.Text()
 	v.back.state.Store(&state) // before anybody can come back
 	open(config.AuthCodeURL(state, options...), v.back.ended)
@@ -206,7 +222,7 @@ func (v *visit) exchange(ctx context.Context, code string) (*Login, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := v.ask(ctx, grant{client: proved, url: v.server.TokenEndpoint, form: form})
+	token, err := v.ask(ctx, grant{client: proved, url: v.server.TokenEndpoint, form: form, key: v.key})
 	if err != nil {
 		return nil, fmt.Errorf("token of %w", err)
 	}
@@ -214,7 +230,7 @@ func (v *visit) exchange(ctx context.Context, code string) (*Login, error) {
 		Server: v.o.URL, Issuer: v.server.Issuer, TokenURL: v.server.TokenEndpoint, Revoke: v.server.RevocationEndpoint,
 		Client: v.client, Resource: v.resource, Since: time.Now().UTC().Truncate(time.Second),
 	}
-	l.take(token, v.scopes)
+	l.take(token, v.scopes, v.key)
 	return l, nil
 }
 

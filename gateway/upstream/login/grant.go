@@ -20,6 +20,8 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 )
 
 // errInvalidGrant reports an authorization server that says that a grant, such
@@ -32,6 +34,7 @@ type grant struct {
 	url    string
 	scopes []string
 	form   url.Values // grant_type and what belongs to it
+	key    *dpop.Key  // that the token is to be bound to; nil for none
 }
 
 // ask asks for a token. Every grant is one of client credentials with another
@@ -40,7 +43,11 @@ func (s *Source) ask(ctx context.Context, g grant) (*oauth2.Token, error) {
 	c := clientcredentials.Config{
 		ClientID: g.client.ID, ClientSecret: g.client.Secret, TokenURL: g.url, Scopes: g.scopes, EndpointParams: g.form, AuthStyle: g.client.Style,
 	}
-	token, err := c.Token(context.WithValue(ctx, oauth2.HTTPClient, s.client))
+	client := *s.client
+	if g.key != nil {
+		client.Transport = &dpop.Transport{Base: client.Transport, Key: g.key, Nonces: &s.nonces}
+	}
+	token, err := c.Token(context.WithValue(ctx, oauth2.HTTPClient, &client))
 	if err != nil {
 		return nil, told(g.url, err)
 	}
@@ -65,6 +72,15 @@ func told(address string, err error) error {
 		return fmt.Errorf("%s: %w", address, lost.Err)
 	}
 	return fmt.Errorf("%s: %w", address, err)
+}
+
+// boundTo is the key that a token is bound to. Who asked for one that is bound
+// may get another (RFC 9449, section 5).
+func boundTo(t *oauth2.Token, key *dpop.Key) *dpop.Key {
+	if strings.EqualFold(t.TokenType, "DPoP") {
+		return key
+	}
+	return nil
 }
 
 func clip(text string, n int) string {

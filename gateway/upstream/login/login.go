@@ -25,6 +25,7 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/web"
 	"github.com/tooldex/tooldex/gateway/upstream/secret"
@@ -133,6 +134,8 @@ type Login struct {
 	Renew    time.Time `json:"renew,omitzero"`    // when another token is to be had
 	Since    time.Time `json:"since"`             // when somebody logged in
 	Refused  string    `json:"refused,omitempty"` // why it does not hold any more
+
+	Key *dpop.Key `json:"dpop_key,omitempty"` // that the tokens are bound to; nil for none
 }
 
 // over reports a token that has run out.
@@ -165,6 +168,7 @@ type Source struct {
 	o      Options
 	client *http.Client
 	once   singleflight.Group // one refresh at a time
+	nonces dpop.Nonces        // of the server and of those that give tokens for it
 
 	machine *machine // for tokens that nobody logs in for
 }

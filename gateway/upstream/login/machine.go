@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/web"
 )
 
@@ -36,6 +38,7 @@ type held struct {
 	token  string
 	due    time.Time // when another one is to be had; zero for never
 	scopes []string  // that it was asked for with
+	key    *dpop.Key // that it is bound to; nil for none
 }
 
 // A subjectKey is what a token is held under: the hash of the caller's own
@@ -50,6 +53,7 @@ type machine struct {
 	*Source
 	once singleflight.Group // one fetch for a caller at a time
 	held *lru.Cache[subjectKey, held]
+	key  func() (*dpop.Key, error) // of all tokens that are to be bound to one
 }
 
 func newMachine(s *Source) *machine {
@@ -57,7 +61,7 @@ func newMachine(s *Source) *machine {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &machine{Source: s, held: tokens}
+	return &machine{Source: s, held: tokens, key: sync.OnceValues(dpop.NewKey)}
 }
 
 // holds is the token held for a caller.
@@ -68,14 +72,14 @@ func (m *machine) holds(subject string) held {
 
 // token is one that was fetched before, or is now where it is known from whom:
 // else the server has to say so first.
-func (m *machine) token(ctx context.Context) (string, error) {
+func (m *machine) token(ctx context.Context) (string, *dpop.Key, error) {
 	config, subject := m.o.Config, m.subjectOf(ctx)
 	if config.Type == TokenExchange && subject == "" {
 		switch {
 		case m.o.API:
-			return "", upstream.ErrNoToken
+			return "", nil, upstream.ErrNoToken
 		case config.ListAs == None:
-			return "", nil
+			return "", nil, nil
 		}
 	}
 	h := m.holds(subject)
@@ -83,45 +87,41 @@ func (m *machine) token(ctx context.Context) (string, error) {
 	switch {
 	case h.token != "" && (h.due.IsZero() || time.Now().Before(h.due)):
 		m.o.Mask.Add(subject, h.token) // again: of many callers' only so many are masked
-		return h.token, nil
+		return h.token, h.key, nil
 	case h.token == "" && !known:
-		return "", nil
+		return "", nil, nil
 	}
 	return m.fetched(ctx, h.token, nil)
 }
 
-// fetched is a token in place of the one that was used; the same when the
-// server asks for no other than it was asked for.
-func (m *machine) fetched(ctx context.Context, used string, c *challenge) (string, error) {
+// fetched is a token in place of the one that was used, and the key that it is
+// bound to; the same when the server asks for no other than it was asked for.
+func (m *machine) fetched(ctx context.Context, used string, c *challenge) (string, *dpop.Key, error) {
 	subject := m.subjectOf(ctx)
 	key := keyOf(subject)
 	done := m.once.DoChan("fetch "+string(key[:])+used, func() (any, error) {
 		before := m.holds(subject)
 		if before.token != used {
-			return before.token, nil
+			return before, nil
 		}
 		if c != nil && c.code == "insufficient_scope" && !slices.ContainsFunc(c.scopes, func(w string) bool { return !slices.Contains(before.scopes, w) }) {
-			return used, nil
+			return before, nil
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
-		token, scopes, err := m.fetch(ctx, subject, c, before.scopes)
+		now, err := m.fetch(ctx, subject, c, before)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		due := renewal(token)
-		if due.IsZero() && subject != "" {
-			due = time.Now().Add(untold)
-		}
-		m.held.Add(key, held{token.AccessToken, due, scopes})
-		return token.AccessToken, nil
+		m.held.Add(key, now)
+		return now, nil
 	})
 	select {
 	case r := <-done:
-		token, _ := r.Val.(string)
-		return token, r.Err
+		now, _ := r.Val.(held)
+		return now.token, now.key, r.Err
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return "", nil, context.Cause(ctx)
 	}
 }
 
@@ -149,41 +149,51 @@ func (m *machine) office(ctx context.Context, c *challenge) (office, error) {
 	return o, nil
 }
 
-// fetch fetches a token for a caller, or for tooldex itself where subject
-// is "", with the scopes of before, too.
-func (m *machine) fetch(ctx context.Context, subject string, c *challenge, before []string) (*oauth2.Token, []string, error) {
+// fetch fetches a token for a caller, or for tooldex itself where subject is "",
+// with the scopes of the one before, too.
+func (m *machine) fetch(ctx context.Context, subject string, c *challenge, before held) (held, error) {
 	config := m.o.Config
 	o, err := m.office(ctx, c)
 	if err != nil {
-		return nil, nil, err
+		return held{}, err
 	}
-	scopes := config.Scopes
-	if len(scopes) == 0 {
-		scopes = o.scopes
+	g := grant{url: o.tokenURL, scopes: config.Scopes, form: url.Values{}}
+	if len(g.scopes) == 0 {
+		g.scopes = o.scopes
 	}
 	if c != nil {
-		scopes = union(scopes, c.scopes)
+		g.scopes, o.bound = union(g.scopes, c.scopes), o.bound || c.bound
 	}
-	scopes = union(before, scopes)
-	form := url.Values{}
+	g.scopes = union(before.scopes, g.scopes)
+	if o.bound || before.key != nil {
+		if g.key, err = m.key(); err != nil {
+			return held{}, err
+		}
+	}
 	if o.resource != "" {
-		form.Set("resource", o.resource)
+		g.form.Set("resource", o.resource)
 	}
 	if config.Audience != "" {
-		form.Set("audience", config.Audience)
+		g.form.Set("audience", config.Audience)
 	}
-	if err := m.claim(ctx, form, subject, o); err != nil {
-		return nil, nil, err
+	if err := m.claim(ctx, g.form, subject, o); err != nil {
+		return held{}, err
 	}
-	client, err := m.proved(ctx, Client{ID: config.ClientID, Style: style(o.methods, config.ClientSecret)}, o.issuer, form)
-	if err != nil {
-		return nil, nil, err
+	if g.client, err = m.proved(ctx, Client{ID: config.ClientID, Style: style(o.methods, config.ClientSecret)}, o.issuer, g.form); err != nil {
+		return held{}, err
 	}
-	token, err := m.ask(ctx, grant{client: client, url: o.tokenURL, scopes: scopes, form: form})
+	t, err := m.ask(ctx, g)
 	if err == nil && subject != "" {
-		err = checkIssued(o.tokenURL, token, "access_token", "jwt")
+		err = checkIssued(o.tokenURL, t, "access_token", "jwt")
 	}
-	return token, scopes, err
+	if err != nil {
+		return held{}, err
+	}
+	h := held{t.AccessToken, renewal(t), g.scopes, boundTo(t, g.key)}
+	if h.due.IsZero() && subject != "" {
+		h.due = time.Now().Add(untold)
+	}
+	return h, nil
 }
 
 // claim adds to a form what gives a right to a token beside the client's own

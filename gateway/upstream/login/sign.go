@@ -12,6 +12,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 )
 
 // early is how long before it runs out a token is refreshed, at most: one that
@@ -31,57 +32,81 @@ func renewal(t *oauth2.Token) time.Time {
 // out too: the server may not want any.
 func (s *Source) Sign(req *http.Request) error {
 	var token string
+	var key *dpop.Key
 	var err error
 	switch s.o.Config.Type {
 	case None:
 		return nil
 	case "", OAuth:
-		token, err = s.personal(req.Context())
+		token, key, err = s.personal(req.Context())
 	default:
-		token, err = s.machine.token(req.Context())
+		token, key, err = s.machine.token(req.Context())
+	}
+	if err == nil && token != "" {
+		err = s.present(req, token, key)
 	}
 	if err != nil {
 		return fmt.Errorf("token of server %s: %w", s.o.Server, s.o.Mask.Error(err))
 	}
-	if token != "" {
+	return nil
+}
+
+// present gives a request a token, with a proof where it is bound to a key.
+func (s *Source) present(req *http.Request, token string, key *dpop.Key) error {
+	req.Header.Del(dpop.Header)
+	if key == nil {
 		req.Header.Set("Authorization", "Bearer "+token)
+		return nil
 	}
+	proof, err := key.Proof(req.Method, req.URL, token, s.nonces.Of(req.URL.Host))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "DPoP "+token)
+	req.Header.Set(dpop.Header, proof)
 	return nil
 }
 
 // Check has a token ready for who ctx is on behalf of, and says why there is
 // none; of logins it knows nothing.
 func (s *Source) Check(ctx context.Context) error {
-	if _, err := s.machine.token(ctx); err != nil {
+	if _, _, err := s.machine.token(ctx); err != nil {
 		return fmt.Errorf("token of server %s: %w", s.o.Server, s.o.Mask.Error(err))
 	}
 	return nil
 }
 
-// personal is the token of whoever logged in, "" when nobody is.
-func (s *Source) personal(ctx context.Context) (string, error) {
+// personal is the token of whoever logged in, "" when nobody is, and the key
+// that it is bound to.
+func (s *Source) personal(ctx context.Context) (string, *dpop.Key, error) {
 	l, err := s.Kept()
 	if err != nil || l == nil {
-		return "", err
+		return "", nil, err
 	}
 	if l.Access != "" && !l.due() || l.Refresh == "" {
-		return l.Access, nil
+		return l.Access, l.Key, nil
 	}
-	renewed, err := s.renew(ctx, l.Access)
+	renewed, err := s.renew(ctx, l.Access, false)
 	switch {
 	case err == nil && renewed != nil:
-		return renewed.Access, nil
+		return renewed.Access, renewed.Key, nil
 	case err == nil || !l.over():
-		return l.Access, nil // it holds for some seconds
+		return l.Access, l.Key, nil // it holds for some seconds
 	}
-	return "", err
+	return "", nil, err
 }
 
 // Refused is told of an answer 401 or 403 to a request. It reports whether the
 // request may succeed when it is signed again, and else what to do.
 func (s *Source) Refused(req *http.Request, resp *http.Response) (again bool, why error) {
 	c := challengeOf(resp)
-	used := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+	_, used, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+	s.nonces.Learn(req.URL.Host, resp)
+	if upstream.WantsNonce(resp) {
+		if proof := req.Header.Get(dpop.Header); proof != "" {
+			return dpop.NonceOf(proof) != s.nonces.Of(req.URL.Host), nil
+		}
+	}
 	if resp.StatusCode == http.StatusForbidden && c.code != "insufficient_scope" || s.o.Config.Type == None {
 		return false, nil
 	}
@@ -89,7 +114,7 @@ func (s *Source) Refused(req *http.Request, resp *http.Response) (again bool, wh
 	case "", OAuth:
 		return s.personalRefused(req.Context(), resp.StatusCode, c, used)
 	}
-	now, err := s.machine.fetched(req.Context(), used, &c)
+	now, _, err := s.machine.fetched(req.Context(), used, &c)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("%w: server %s gets no token: %w", upstream.ErrUnauthorized, s.o.Server, s.o.Mask.Error(err))
@@ -107,7 +132,7 @@ func (s *Source) personalRefused(ctx context.Context, status int, c challenge, u
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("server %s %w: %w", s.o.Server, upstream.ErrNeedsLogin, err)
-	case l == nil && !c.bearer && s.o.Config.Type == "":
+	case l == nil && !c.tokens && s.o.Config.Type == "":
 		return false, nil // it may want something else
 	case l == nil:
 		return false, fmt.Errorf("server %s %w: %s", s.o.Server, upstream.ErrNeedsLogin, command)
@@ -116,9 +141,11 @@ func (s *Source) personalRefused(ctx context.Context, status int, c challenge, u
 	case l.Access != "" && l.Access != used:
 		return true, nil
 	case l.Refresh != "":
-		if renewed, err := s.renew(ctx, used); err == nil && renewed != nil && renewed.Access != used && renewed.Access != "" {
+		renewed, err := s.renew(ctx, used, c.bound)
+		switch {
+		case err == nil && renewed != nil && renewed.Access != used && renewed.Access != "" && (renewed.Key != nil || !c.bound):
 			return true, nil
-		} else if err != nil && !errors.Is(err, errInvalidGrant) {
+		case err != nil && !errors.Is(err, errInvalidGrant):
 			return false, fmt.Errorf("%w: server %s wants another token, which could not be had: %w", upstream.ErrUnauthorized, s.o.Server, err)
 		}
 	}
@@ -144,16 +171,16 @@ func (s *Source) wants(ctx context.Context, scopes []string, command string) err
 }
 
 // renew has the login refreshed whose token was used, unless some process has
-// done so already. It returns nil when nobody is logged in. Callers that go
+// done so already; bound asks for a token that is bound to a key. It returns nil when nobody is logged in. Callers that go
 // away do not stop it: the answer is the only one that there is.
-func (s *Source) renew(ctx context.Context, used string) (*Login, error) {
+func (s *Source) renew(ctx context.Context, used string, bound bool) (*Login, error) {
 	done := s.once.DoChan("renew "+used, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*askTimeout)
 		defer cancel()
 		var now *Login
 		var failed error
 		err := s.change(ctx, func(l *Login) (*Login, error) {
-			now, failed = s.refreshed(ctx, l, used)
+			now, failed = s.refreshed(ctx, l, used, bound)
 			return now, nil
 		})
 		return now, errors.Join(err, failed)
@@ -169,7 +196,7 @@ func (s *Source) renew(ctx context.Context, used string) (*Login, error) {
 
 // refreshed is l with new tokens. One that cannot be refreshed any more says
 // so; after any other failure it is as it was.
-func (s *Source) refreshed(ctx context.Context, l *Login, used string) (*Login, error) {
+func (s *Source) refreshed(ctx context.Context, l *Login, used string, bound bool) (*Login, error) {
 	if l == nil || l.Refresh == "" || l.Access != used && !l.due() {
 		return l, nil
 	}
@@ -181,7 +208,13 @@ func (s *Source) refreshed(ctx context.Context, l *Login, used string) (*Login, 
 	if err != nil {
 		return l, err
 	}
-	token, err := s.ask(ctx, grant{client: client, url: l.TokenURL, form: form})
+	key := l.Key
+	if key == nil && bound {
+		if key, err = dpop.NewKey(); err != nil {
+			return l, err
+		}
+	}
+	token, err := s.ask(ctx, grant{client: client, url: l.TokenURL, form: form, key: key})
 	if errors.Is(err, errInvalidGrant) {
 		l.Access, l.Refresh, l.Expires, l.Refused = "", "", time.Time{}, err.Error()
 		return l, err
@@ -189,13 +222,14 @@ func (s *Source) refreshed(ctx context.Context, l *Login, used string) (*Login, 
 	if err != nil {
 		return l, err
 	}
-	l.take(token, l.Scopes)
+	l.take(token, l.Scopes, key)
 	return l, nil
 }
 
-// take takes a token over.
-func (l *Login) take(t *oauth2.Token, asked []string) {
+// take takes a token over that was to be bound to a key.
+func (l *Login) take(t *oauth2.Token, asked []string, key *dpop.Key) {
 	l.Access, l.Expires, l.Renew, l.Refused = t.AccessToken, t.Expiry, renewal(t), ""
+	l.Key = boundTo(t, key)
 	l.Scopes = scopesOf(t, asked)
 	if t.RefreshToken != "" {
 		l.Refresh = t.RefreshToken

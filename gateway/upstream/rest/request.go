@@ -121,7 +121,7 @@ const (
 // repeat makes the request, and again as often as r allows: when it cannot
 // have run, or when running twice does no harm.
 func (x *exchange) repeat(ctx context.Context, r upstream.Request) ([]byte, error) {
-	renewed := false
+	renewed := 0 // times that other credentials were had: the token may have been taken back, and the server want its nonce with another
 	for try := 0; ; try++ {
 		res, body, address, err := x.once(ctx, r)
 		after := retryPause << min(try, 5)
@@ -131,8 +131,8 @@ func (x *exchange) repeat(ctx context.Context, r upstream.Request) ([]byte, erro
 			if pause(ctx, after) {
 				continue
 			}
-		case err == nil && turnedAway(res.StatusCode) && !renewed && x.refused(res):
-			renewed = true // the token may have been taken back
+		case err == nil && turnedAway(res.StatusCode) && (renewed == 0 || renewed == 1 && upstream.WantsNonce(res)) && x.refused(res):
+			renewed++
 			continue
 		case err == nil && busy(res.StatusCode) && r.Idempotent && try < r.Retries:
 			if wait := max(after, retryAfter(res)); wait <= maxAfter && pause(ctx, wait) {

@@ -29,7 +29,8 @@ func whoami(x *loginstest.Issuer) http.Handler {
 
 // behindOf says in whose place a request's token is.
 func behindOf(x *loginstest.Issuer, h http.Header) (text string) {
-	x.Set(func() { text = behind(x.For[strings.TrimPrefix(h.Get("Authorization"), "Bearer ")]) })
+	_, token, _ := strings.Cut(h.Get("Authorization"), " ")
+	x.Set(func() { text = behind(x.For[token]) })
 	return text
 }
 
@@ -41,8 +42,21 @@ func behind(token string) string { return fmt.Sprintf("for %x", sha256.Sum256([]
 // own, in place of the one by which it came, which goes to nobody but the
 // issuer. Who came without one is told so, and who may not is not let in.
 func TestExchange(t *testing.T) {
+	for name, how := range map[string]func(x *loginstest.Issuer){
+		"bearer":                       func(*loginstest.Issuer) {},
+		"bound to a key, with a nonce": func(x *loginstest.Issuer) { x.Bound, x.Nonce = true, "first" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := loginstest.New(t)
+			how(x)
+			exchanging(t, x)
+		})
+	}
+}
+
+func exchanging(t *testing.T, x *loginstest.Issuer) {
 	k := newKey(t, "one")
-	i, x := newIssuer(t, k.public()), loginstest.New(t)
+	i := newIssuer(t, k.public())
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, "%q", "session , "+behindOf(x, r.Header)+".")

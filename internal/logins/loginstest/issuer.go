@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 )
 
 // An Issuer is an authorization server; at /mcp a server that takes its tokens
@@ -36,6 +38,9 @@ type State struct {
 	Resource string       // that tokens are for
 	Refuses  string       // error of its answers and of refreshing
 	Lasts    int          // seconds that a token holds
+	Bound    bool         // tokens are to be bound to a key
+	Unbinds  bool         // though none is bound when it comes
+	Nonce    string       // of proofs of such a key; "" wants none
 	Needs    string       // scope that the server wants
 	Behind   http.Handler // what answers who is let in; nil answers {"ok":true}
 
@@ -47,6 +52,8 @@ type State struct {
 	Granted                        []string            // JWTs by which the identity provider lets in
 	Gives                          string              // type of what an exchange gives; "" means an access token
 
+	proofs  map[string]bool       // that were seen, by id
+	keys    map[string]string     // thumbprints of those that tokens are bound to
 	codes   map[string]url.Values // by code: how it was asked for
 	refresh map[string][]string   // refresh tokens with their scopes
 }
@@ -54,7 +61,7 @@ type State struct {
 // New runs an Issuer until the test ends.
 func New(t *testing.T) *Issuer {
 	t.Helper()
-	x := &Issuer{State: State{Lasts: 3600, codes: map[string]url.Values{}, Tokens: map[string][]string{}, For: map[string]string{}, refresh: map[string][]string{}}}
+	x := &Issuer{State: State{Lasts: 3600, codes: map[string]url.Values{}, proofs: map[string]bool{}, keys: map[string]string{}, Tokens: map[string][]string{}, For: map[string]string{}, refresh: map[string][]string{}}}
 	mux := http.NewServeMux()
 	for path, f := range map[string]func(http.ResponseWriter, *http.Request) any{
 		"GET /.well-known/oauth-protected-resource/mcp": x.meta,
@@ -64,7 +71,7 @@ func New(t *testing.T) *Issuer {
 		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
-			body := f(w, req)
+			body := x.proved(w, req, f)
 			if code, ok := body.(failure); ok {
 				body = map[string]string{"error": string(code)}
 				w.Header().Set("Content-Type", "application/json")
@@ -155,6 +162,9 @@ func (x *Issuer) token(_ http.ResponseWriter, req *http.Request) any {
 		return failure("invalid_request")
 	}
 	f := req.PostForm
+	if _, secret, ok := req.BasicAuth(); ok {
+		f.Set("client_secret", secret)
+	}
 	x.Forms = append(x.Forms, f)
 	switch f.Get("grant_type") {
 	case "authorization_code":
@@ -250,17 +260,32 @@ func (x *Issuer) revoke(_ http.ResponseWriter, req *http.Request) any {
 func (x *Issuer) admits(w http.ResponseWriter, req *http.Request) (behind http.Handler, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	scopes, ok := x.Tokens[strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")]
+	scheme, given, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+	scopes, ok := x.Tokens[given]
 	at := `resource_metadata="` + x.URL + `/.well-known/oauth-protected-resource/mcp"`
 	if req.URL.Path != "/mcp" {
 		at = `realm="api"`
 	}
+	wanted := "Bearer"
+	if x.Bound {
+		wanted = "DPoP"
+	}
+	if ok && x.keys[given] != "" {
+		key, code := x.proof(req, given)
+		if ok = code == "" && key == x.keys[given]; code != "" {
+			at += `, error="` + code + `"`
+		}
+		if code == dpop.ErrNonce {
+			w.Header().Set("DPoP-Nonce", x.Nonce)
+		}
+	}
 	switch {
-	case !ok:
-		w.Header().Set("WWW-Authenticate", "Bearer "+at)
+	case !ok || scheme != wanted:
+		ok = false
+		w.Header().Set("WWW-Authenticate", wanted+" "+at)
 		w.WriteHeader(http.StatusUnauthorized)
 	case x.Needs != "" && !slices.Contains(scopes, x.Needs):
-		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+x.Needs+`", `+at)
+		w.Header().Set("WWW-Authenticate", wanted+` error="insufficient_scope", scope="`+x.Needs+`", `+at)
 		w.WriteHeader(http.StatusForbidden)
 		return nil, false
 	}

@@ -19,31 +19,30 @@ type Signer interface {
 }
 
 // send sends a request, and once more when that may help after its credentials
-// were refused.
+// were refused: or twice, where a server wants its nonce with new ones.
 func (l *Link) send(x *exchange, out *http.Request) (*http.Response, error) {
-	resp, err := l.base.RoundTrip(out)
-	if err != nil || !turnedAway(resp.StatusCode) || l.o.Signer == nil {
-		return resp, err
-	}
-	again, why := l.o.Signer.Refused(out, resp)
-	x.why = why
-	if !again {
-		return resp, nil
-	}
-	next := out.Clone(out.Context())
-	if out.GetBody != nil {
-		if next.Body, err = out.GetBody(); err != nil {
+	for try := 0; ; try++ {
+		resp, err := l.base.RoundTrip(out)
+		if err != nil || !turnedAway(resp.StatusCode) || l.o.Signer == nil {
+			return resp, err
+		}
+		var again bool
+		again, x.why = l.o.Signer.Refused(out, resp)
+		if !again || try > 1 || try == 1 && !upstream.WantsNonce(resp) {
+			return resp, nil
+		}
+		next := out.Clone(out.Context())
+		if out.GetBody != nil {
+			if next.Body, err = out.GetBody(); err != nil {
+				return resp, nil //nolint:nilerr // the answer stands
+			}
+		}
+		if err := l.o.Signer.Sign(next); err != nil {
 			return resp, nil //nolint:nilerr // the answer stands
 		}
+		resp.Body.Close()
+		out = next
 	}
-	if err := l.o.Signer.Sign(next); err != nil {
-		return resp, nil //nolint:nilerr // the answer stands
-	}
-	resp.Body.Close()
-	if resp, err = l.base.RoundTrip(next); err == nil && turnedAway(resp.StatusCode) {
-		_, x.why = l.o.Signer.Refused(next, resp)
-	}
-	return resp, err
 }
 
 // unauthorized is the error of an answer that asks for other credentials than
