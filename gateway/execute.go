@@ -268,7 +268,7 @@ func failureAdvice(server string, res upstream.Result, err error) Advice {
 	case errors.Is(err, upstream.ErrNeedsLogin):
 		return say("the tool did not run; call it again when its operator has run that command, which opens a browser")
 	case errors.Is(err, upstream.ErrUnauthorized):
-		return say(fmt.Sprintf("the tool did not run: server %s refused our credentials; check its token or headers in the configuration", server))
+		return say(fmt.Sprintf("the tool did not run: our credentials for server %s were refused; check its auth, token or headers in the configuration", server))
 	case errors.Is(err, upstream.ErrNoToken):
 		return say("the tool did not run; connect over HTTP with a token of the issuer that auth.oauth of the configuration names")
 	case errors.As(err, &call) && call.Refused:

@@ -70,10 +70,10 @@ def forge(endpoint, token, jwks):
     refused('no signature', endpoint, f'{head}.{body}.')
     refused('a kid that there is not', endpoint, b64(json.dumps({**header, 'kid': 'no-such-key'}).encode()) + '.' + body + '.' + signature)
 
-def serve(name, issuer, **more):
+def serve(name, issuer, behind=servers, **more):
     listen = f'127.0.0.1:{port()}'
     def settings(**changed):
-        return dict(dict(listen=listen, embedding={'provider': 'none'}, mcpServers=servers, virtual_servers=endpoints, audit={'enabled': True},
+        return dict(dict(listen=listen, embedding={'provider': 'none'}, mcpServers=behind, virtual_servers=endpoints, audit={'enabled': True},
                          auth={'oauth': dict(issuer=issuer, teams_claim='groups', **more), 'grants': grants}), **changed)
     config = write(name, **settings())
     r = run(config, 'reindex')
@@ -81,6 +81,44 @@ def serve(name, issuer, **more):
     start(tooldex, '--config', config, 'serve')
     until('the gateway', lambda: urllib.request.urlopen(f'http://{listen}/healthz', timeout=5))
     return config, f'http://{listen}', settings
+
+def exchanged(issuer, admin):
+    """One tooldex before another, which knows by a token of its own for whom it is called."""
+    def made(path, **what):
+        admin('POST', '/tools' + path, what)
+        return next(x['id'] for x in admin('GET', '/tools' + path) if all(x.get(k) == what[k] for k in ('name', 'clientId') if k in what))
+    def audience(client): return {'name': 'for ' + client, 'protocol': 'openid-connect', 'protocolMapper': 'oidc-audience-mapper', 'config': {'included.client.audience': client, 'access.token.claim': 'true'}}
+    made('/clients', clientId='books', standardFlowEnabled=False)
+    front = made('/clients', clientId='front', secret='secret-of-the-front', serviceAccountsEnabled=True, standardFlowEnabled=False, attributes={'standard.token.exchange.enabled': 'true'})
+    books = made('/client-scopes', name='books', protocol='openid-connect', protocolMappers=[audience('books')])
+    admin('PUT', f'/tools/clients/{front}/default-client-scopes/{books}', {})
+    scopes = {s['name']: s['id'] for s in admin('GET', '/tools/client-scopes')}
+    admin('POST', f"/tools/client-scopes/{scopes['tooldex']}/protocol-mappers/models", audience('front'))  # who exchanges a token is in its audience
+    account = admin('GET', f'/tools/clients/{front}/service-account-user')['id']
+    group = next(g['id'] for g in admin('GET', '/tools/groups') if g['name'] == 'finance')
+    admin('PUT', f'/tools/users/{account}/groups/{group}', {})
+
+    behind, at, _ = serve('books', issuer, audiences=['books'])
+    config, gateway, _ = serve('front', issuer, {'books': {'url': at + '/servers/finance/mcp', 'tags': ['finance'], 'auth': {
+        'type': 'token_exchange', 'issuer': issuer, 'client_id': 'front', 'client_secret': 'secret-of-the-front', 'audience': 'books'}}}, audiences=['https://tools.example.com'])
+    finance = gateway + '/servers/finance/mcp'
+    ada, asked = Client(finance, 'ada'), {'tool_name': tool, 'arguments': arguments}
+    check("ada's call goes through two gateways", '1000' in ada.run('books/execute_tool', **asked), ada.run('books/execute_tool', **asked))
+    refused("the second one takes no token of the first", at + '/servers/finance/mcp', ada.token)
+    ran = [json.loads(line) for line in run(behind, 'audit', '--json').stdout.splitlines()]
+    who = {e['principal'] for e in ran if e['event'] == 'execute'}
+    check('and the second one knows that it was ada', who == {f"oidc:{issuer}#{parts(ada.token)[1]['sub']}"}, ran)
+    r = run(config, 'auth', 'token', 'new', 'nightly')
+    body = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': {'name': 'execute_tool', 'arguments': {'tool_name': 'books/execute_tool', 'arguments': asked}, '_meta': {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}}}}
+    until('a static token', lambda: rpc(finance, r.stdout.strip())[0] == 200)
+    said = urllib.request.urlopen(urllib.request.Request(finance, json.dumps(body).encode(), {'Authorization': 'Bearer ' + r.stdout.strip(), 'Content-Type': 'application/json', 'Accept': 'application/json, text/event-stream',
+                                  'Mcp-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'execute_tool'}), timeout=60).read().decode()
+    check('who came by a static token has none to exchange', 'this caller came without one' in said, said)
+    admin('PUT', f'/tools/clients/{front}', {**admin('GET', f'/tools/clients/{front}'), 'attributes': {'standard.token.exchange.enabled': 'false'}})
+    bare = Client(finance, 'ada')
+    said = bare.run('books/execute_tool', **asked)
+    check('where Keycloak exchanges nothing it says so', '1000' not in said and issuer in said and bare.token not in said, said)
 
 def behind_keycloak():
     at, manage = port(), port()
@@ -129,6 +167,7 @@ def behind_keycloak():
         except urllib.error.HTTPError as e: ok = e.code == 403
         check(f'{who} does not', ok)
 
+    exchanged(issuer, admin)
     forge(finance, ada.token, jwks)
     other = get(base + '/realms/master/protocol/openid-connect/token', b'grant_type=password&client_id=admin-cli&username=admin&password=admin')['access_token']
     refused('a token of another realm', finance, other)

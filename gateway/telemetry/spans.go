@@ -193,7 +193,7 @@ var kinds = []struct {
 	err  error
 	kind string
 }{
-	{upstream.ErrNeedsLogin, "needs_login"}, {upstream.ErrUnauthorized, "unauthorized"}, {upstream.ErrDisabled, "disabled"},
+	{upstream.ErrNeedsLogin, "needs_login"}, {upstream.ErrUnauthorized, "unauthorized"}, {upstream.ErrNoToken, "unauthorized"}, {upstream.ErrDisabled, "disabled"},
 	{upstream.ErrQueueFull, "queue_full"}, {upstream.ErrTooLarge, "too_large"}, {upstream.ErrNoRoom, "no_room"},
 	{upstream.ErrNotConnected, "not_connected"}, {upstream.ErrGone, "connection_lost"},
 	{context.DeadlineExceeded, "timeout"}, {context.Canceled, "cancelled"},

@@ -160,7 +160,7 @@ type remoteResult struct {
 var causes = map[string]error{
 	"unknown server": upstream.ErrUnknownServer, "not connected": upstream.ErrNotConnected, "disabled": upstream.ErrDisabled,
 	"queue full": upstream.ErrQueueFull, "gone": upstream.ErrGone, "unauthorized": upstream.ErrUnauthorized, "login": upstream.ErrNeedsLogin,
-	"too large": upstream.ErrTooLarge, "no room": upstream.ErrNoRoom, "stopped": upstream.ErrStopped,
+	"too large": upstream.ErrTooLarge, "no room": upstream.ErrNoRoom, "stopped": upstream.ErrStopped, "no token": upstream.ErrNoToken,
 }
 
 // call runs a tool for another process.

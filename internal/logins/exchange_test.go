@@ -100,7 +100,7 @@ func TestNotExchanged(t *testing.T) {
 		}
 	}
 	x.Set(func() { x.Refuses = "access_denied" })
-	refused("a caller who may not", "token of server notion: "+x.URL+"/token: access_denied")
+	refused("a caller who may not", "its token: "+x.URL+"/token: access_denied")
 	x.Set(func() { x.Refuses, x.Gives = "", "urn:ietf:params:oauth:token-type:refresh_token" })
 	refused("another kind of token", "it gave a token of type urn:ietf:params:oauth:token-type:refresh_token, and was asked for access_token")
 	x.Set(func() { x.Gives = "" })

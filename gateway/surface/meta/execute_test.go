@@ -56,7 +56,7 @@ func TestFailedCalls(t *testing.T) {
 		{true, wrap(upstream.ErrGone), "connection lost", "may have run"},
 		{true, wrap(upstream.ErrTooLarge), "larger than 32 MiB", "less at a time"},
 		{true, &upstream.CallError{Refused: true, Err: errors.New("no such thing")}, "no such thing", "refused the call"},
-		{false, wrap(fmt.Errorf("%w: HTTP 401", upstream.ErrUnauthorized)), "credentials refused", "did not run: server files refused our credentials; check its token"},
+		{false, wrap(fmt.Errorf("%w: HTTP 401", upstream.ErrUnauthorized)), "credentials refused", "did not run: our credentials for server files were refused; check its auth"},
 		{false, errors.New("odd"), "server files: odd", "did not run"},
 	} {
 		g := newGateway(t, gatewaytest.Caller(func(context.Context, upstream.Request) (upstream.Result, error) {

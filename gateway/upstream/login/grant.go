@@ -21,6 +21,7 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 
+	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 )
 
@@ -55,6 +56,12 @@ func (s *Source) ask(ctx context.Context, g grant) (*oauth2.Token, error) {
 	return token, nil
 }
 
+// A refusal is what an authorization server answers in place of a token.
+type refusal struct{ text string }
+
+func (r refusal) Error() string      { return r.text }
+func (refusal) Is(target error) bool { return target == upstream.ErrUnauthorized }
+
 // told is the error of a token endpoint without what else it answered.
 func told(address string, err error) error {
 	var refused *oauth2.RetrieveError
@@ -63,9 +70,9 @@ func told(address string, err error) error {
 	case errors.As(err, &refused) && refused.ErrorCode != "":
 		text := strings.TrimSuffix(refused.ErrorCode+": "+clip(refused.ErrorDescription, 300), ": ")
 		if refused.ErrorCode == "invalid_grant" || refused.ErrorCode == "invalid_client" || refused.ErrorCode == "unauthorized_client" {
-			return fmt.Errorf("%s: %s (%w)", address, text, errInvalidGrant)
+			return fmt.Errorf("%w (%w)", refusal{address + ": " + text}, errInvalidGrant)
 		}
-		return fmt.Errorf("%s: %s", address, text)
+		return refusal{address + ": " + text}
 	case errors.As(err, &refused) && refused.Response != nil:
 		return fmt.Errorf("%s: HTTP %s", address, refused.Response.Status)
 	case errors.As(err, &lost):

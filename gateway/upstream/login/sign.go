@@ -46,7 +46,7 @@ func (s *Source) Sign(req *http.Request) error {
 		err = s.present(req, token, key)
 	}
 	if err != nil {
-		return fmt.Errorf("token of server %s: %w", s.o.Server, s.o.Mask.Error(err))
+		return fmt.Errorf("its token: %w", s.o.Mask.Error(err))
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (s *Source) present(req *http.Request, token string, key *dpop.Key) error {
 // none; of logins it knows nothing.
 func (s *Source) Check(ctx context.Context) error {
 	if _, _, err := s.machine.token(ctx); err != nil {
-		return fmt.Errorf("token of server %s: %w", s.o.Server, s.o.Mask.Error(err))
+		return fmt.Errorf("its token: %w", s.o.Mask.Error(err))
 	}
 	return nil
 }
