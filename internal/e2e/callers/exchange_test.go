@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -115,6 +116,16 @@ auth:
 			t.Errorf("the API, asked with %s: %s", token, got)
 		}
 	}
+	var all sync.WaitGroup // two tokens of one caller at once may give different rights
+	for n := range 20 {
+		all.Go(func() {
+			token := []string{ada, adaLater}[n%2]
+			if got := ask(token, "mine/ask"); !strings.Contains(got, behind(token)) {
+				t.Errorf("asked at once with %s: %s", token, got)
+			}
+		})
+	}
+	all.Wait()
 	if len(seen) != 2 {
 		t.Errorf("%d sessions for two callers: %v", len(seen), seen)
 	}
