@@ -27,7 +27,7 @@ import (
 
 // errInvalidGrant reports an authorization server that says that a grant, such
 // as a refresh token, holds no more.
-var errInvalidGrant = errors.New("the authorization server does not take it any more")
+var errInvalidGrant = errors.New("the grant holds no more")
 
 // A grant is one request for a token.
 type grant struct {
@@ -57,10 +57,17 @@ func (s *Source) ask(ctx context.Context, g grant) (*oauth2.Token, error) {
 }
 
 // A refusal is what an authorization server answers in place of a token.
-type refusal struct{ text string }
+type refusal struct{ address, code, why string }
 
-func (r refusal) Error() string      { return r.text }
-func (refusal) Is(target error) bool { return target == upstream.ErrUnauthorized }
+func (r refusal) Error() string {
+	return r.address + ": " + strings.TrimSuffix(r.code+": "+r.why, ": ")
+}
+
+// Is reports wrong credentials, and of those a grant that holds no more.
+func (r refusal) Is(target error) bool {
+	ended := r.code == "invalid_grant" || r.code == "invalid_client" || r.code == "unauthorized_client"
+	return target == upstream.ErrUnauthorized || target == errInvalidGrant && ended
+}
 
 // told is the error of a token endpoint without what else it answered.
 func told(address string, err error) error {
@@ -68,11 +75,7 @@ func told(address string, err error) error {
 	var lost *url.Error
 	switch {
 	case errors.As(err, &refused) && refused.ErrorCode != "":
-		text := strings.TrimSuffix(refused.ErrorCode+": "+clip(refused.ErrorDescription, 300), ": ")
-		if refused.ErrorCode == "invalid_grant" || refused.ErrorCode == "invalid_client" || refused.ErrorCode == "unauthorized_client" {
-			return fmt.Errorf("%w (%w)", refusal{address + ": " + text}, errInvalidGrant)
-		}
-		return refusal{address + ": " + text}
+		return refusal{address, clip(refused.ErrorCode, 100), clip(refused.ErrorDescription, 300)}
 	case errors.As(err, &refused) && refused.Response != nil:
 		return fmt.Errorf("%s: HTTP %s", address, refused.Response.Status)
 	case errors.As(err, &lost):

@@ -277,7 +277,7 @@ func serverFindings(row app.Relisting, section string) []finding {
 			return []finding{{what, false, row.Error, "tooldex auth login " + row.Server}}
 		}
 		if refused.MatchString(row.Error) {
-			mend = "the server wants other credentials: mend the headers of " + section + "." + row.Server + " and the variables in them"
+			mend = "the server wants other credentials: mend auth or headers of " + section + "." + row.Server
 		}
 		return []finding{{what, false, row.Error, mend + ", then \"tooldex reindex --server " + row.Server + "\""}}
 	}
