@@ -13,6 +13,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/sessions"
 	"github.com/tooldex/tooldex/gateway/upstream/rest"
+	"github.com/tooldex/tooldex/gateway/upstream/supervise"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/keep"
 	"github.com/tooldex/tooldex/internal/logins"
@@ -59,22 +60,15 @@ func (e *Engine) newUpstreams(o Options) (*Upstreams, error) {
 }
 
 // apply puts the servers of a configuration in place of those that there are.
-func (u *Upstreams) apply(cfg *config.Config) (mcp.Changes, error) {
+func (u *Upstreams) apply(cfg *config.Config) (supervise.Changes, error) {
 	servers := specs(cfg)
 	c, err := u.mcp.Apply(servers)
 	if err != nil {
 		return c, err
 	}
 	u.own.Apply(servers)
-	added, changed, removed, err := u.rest.Apply(restSpecs(cfg))
-	for _, part := range []struct {
-		all  *[]string
-		more []string
-	}{{&c.Added, added}, {&c.Changed, changed}, {&c.Removed, removed}} {
-		*part.all = append(*part.all, part.more...)
-		slices.Sort(*part.all)
-	}
-	return c, err
+	more, err := u.rest.Apply(restSpecs(cfg))
+	return c.And(more), err
 }
 
 // Run runs all of them until ctx ends.

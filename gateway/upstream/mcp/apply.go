@@ -4,55 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
-)
 
-// Changes are the servers that an Apply concerned, each in name order.
-type Changes struct {
-	Added, Changed, Removed []string
-}
+	"github.com/tooldex/tooldex/gateway/upstream/supervise"
+)
 
 // Apply makes specs the servers of the Set, during Run too. A server whose
 // spec is the same is left alone. One whose spec is another is replaced: new
 // calls go to the new one at once, while calls under way on the old one, as on
 // one that specs does not name, may go on for a minute. An error changes
 // nothing.
-func (s *Set) Apply(specs []Spec) (Changes, error) {
+func (s *Set) Apply(specs []Spec) (supervise.Changes, error) {
 	if err := checkAll(specs); err != nil {
-		return Changes{}, err
+		return supervise.Changes{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var c Changes
-	before := s.byName
-	s.servers, s.byName = make([]*server, 0, len(specs)), make(map[string]*server, len(specs))
-	for _, sp := range specs {
-		srv := before[sp.Name]
-		switch {
-		case srv == nil:
-			c.Added = append(c.Added, sp.Name)
-		case reflect.DeepEqual(srv.spec, sp):
-			s.servers, s.byName[sp.Name] = append(s.servers, srv), srv
-			continue
-		default:
-			c.Changed = append(c.Changed, sp.Name)
-			s.retire(srv)
-		}
-		srv = newServer(sp, s.o, s.gateOf(sp))
-		s.servers, s.byName[sp.Name] = append(s.servers, srv), srv
-		s.start(srv)
-	}
-	for name, srv := range before {
-		if s.byName[name] == nil {
-			c.Removed = append(c.Removed, name)
-			s.retire(srv)
-		}
-	}
-	for _, names := range [][]string{c.Added, c.Changed, c.Removed} {
-		slices.Sort(names)
-	}
-	return c, nil
+	return s.servers.Apply(specs), nil
 }
 
 func checkAll(specs []Spec) error {
@@ -70,31 +35,10 @@ func checkAll(specs []Spec) error {
 	return errors.Join(errs...)
 }
 
-// start runs a server if the Set runs. The caller holds mu.
-func (s *Set) start(srv *server) {
-	if s.ctx == nil || s.ended {
-		return
-	}
-	var ctx context.Context
-	ctx, srv.end = context.WithCancel(s.ctx)
-	s.running.Go(func() {
-		defer srv.end()
-		srv.run(ctx)
-	})
-}
-
-// retire ends a server that takes no new calls, when those under way have
-// ended. The caller holds mu.
-func (s *Set) retire(srv *server) {
-	if srv.end == nil || s.ended {
-		return // it has not run, or ends with all others
-	}
-	srv.leaving.Store(true)
-	ctx := s.ctx
-	s.running.Go(func() {
-		srv.awaitCalls(ctx)
-		srv.end()
-	})
+// Leave implements [supervise.Child]: calls under way may end.
+func (s *server) Leave(ctx context.Context) func() {
+	s.leaving.Store(true)
+	return func() { s.awaitCalls(ctx) }
 }
 
 // awaitCalls returns when no call is under way, at the latest after

@@ -149,7 +149,7 @@ func TestQueueIsBounded(t *testing.T) {
 		_, err := s.Call(ctx, upstream.Request{Server: "raw", Tool: "exact"})
 		ends <- err
 	}()
-	for s.byName["raw"].calls.Waiting() == 0 {
+	for s.named("raw").calls.Waiting() == 0 {
 		runtime.Gosched()
 	}
 	res, err := s.Call(ctx, upstream.Request{Server: "raw", Tool: "exact", Retries: 3})
@@ -450,13 +450,13 @@ func TestCallersOfAServerTakeTurns(t *testing.T) {
 	<-begun
 	ended := make(chan string, 201)
 	call := func(caller string) {
-		before := s.byName["raw"].calls.Waiting()
+		before := s.named("raw").calls.Waiting()
 		go func() {
 			if _, err := s.Call(ctx, upstream.Request{Server: "raw", Tool: "exact", Caller: caller}); err == nil {
 				ended <- caller
 			}
 		}()
-		for s.byName["raw"].calls.Waiting() == before {
+		for s.named("raw").calls.Waiting() == before {
 			runtime.Gosched()
 		}
 	}

@@ -117,7 +117,7 @@ func TestLoginIsForgottenByTheNextConnection(t *testing.T) {
 	if st := s.Status()[0]; st.State != upstream.NeedsLogin {
 		t.Fatalf("after the call: %+v", st)
 	}
-	s.byName["raw"].life.at().conn.doubt(errors.New("for the test"))
+	s.named("raw").life.at().conn.doubt(errors.New("for the test"))
 	next(t, waitFor(t, func() bool {
 		st := s.Status()[0]
 		return st.State == upstream.Ready && st.Error == "" && st.Restarts == 1

@@ -25,7 +25,7 @@ func TestRoomForLargeResults(t *testing.T) {
 
 		ending, end := context.WithCancel(within(t, hangTime))
 		go func() {
-			<-waitFor(t, func() bool { return held(s.byName["raw"]) })
+			<-waitFor(t, func() bool { return held(s.named("raw")) })
 			end()
 		}()
 		res, err := s.Call(ending, upstream.Request{Server: "raw", Tool: "large", Retries: 3, Idempotent: true})

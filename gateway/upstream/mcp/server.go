@@ -43,8 +43,7 @@ type server struct {
 	starts  gate          // shared by all servers of its kind in the Set
 	wake    chan struct{} // somebody needs the server: ends a rest or a back-off
 	relist  chan chan<- listed
-	gone    chan struct{} // closed when run has ended
-	end     func()        // ends run; set before it
+	gone    chan struct{} // closed when Run has ended
 	leaving atomic.Bool   // another server has its name: lists are dropped
 	life    *life
 	signer  remote.Signer // of requests over HTTP; nil for none
@@ -84,9 +83,12 @@ func newServer(sp Spec, o Options, starts gate) *server {
 	return s
 }
 
-// run connects the server when it is needed, or keeps it connected, until ctx
+// Entry implements [supervise.Child].
+func (s *server) Entry() Spec { return s.spec }
+
+// Run connects the server when it is needed, or keeps it connected, until ctx
 // ends.
-func (s *server) run(ctx context.Context) {
+func (s *server) Run(ctx context.Context) {
 	defer close(s.gone)
 	defer s.calls.Close()
 	if s.spec.Disabled != "" {

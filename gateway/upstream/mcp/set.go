@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,6 +15,7 @@ import (
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/stdio"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp/wire"
 	"github.com/tooldex/tooldex/gateway/upstream/secret"
+	"github.com/tooldex/tooldex/gateway/upstream/supervise"
 )
 
 // Options are the settings that all servers of a Set share. The zero value is
@@ -99,20 +99,15 @@ type Set struct {
 	starts gate // shared by all programs
 	dials  gate // shared by all servers over HTTP
 
-	mu      sync.Mutex // guards the fields below
-	servers []*server  // in the order of the specs
-	byName  map[string]*server
-	ctx     context.Context // of Run; nil before
-	ended   bool            // Run's ctx is done
-
-	running sync.WaitGroup // servers, those that are being replaced too
+	servers *supervise.Supervisor[Spec, *server]
 }
 
 // NewSet checks the specs, all of them, and returns a Set that Run brings to
 // life.
 func NewSet(specs []Spec, o Options) (*Set, error) {
 	o = o.withDefaults()
-	s := &Set{o: o, starts: newGate(o.Starts), dials: newGate(maxDials), byName: map[string]*server{}}
+	s := &Set{o: o, starts: newGate(o.Starts), dials: newGate(maxDials)}
+	s.servers = supervise.New(func(sp Spec) string { return sp.Name }, func(sp Spec) *server { return newServer(sp, o, s.gateOf(sp)) })
 	_, err := s.Apply(specs)
 	return s, err
 }
@@ -120,24 +115,7 @@ func NewSet(specs []Spec, o Options) (*Set, error) {
 // Run connects to the servers as they are needed, and to those that are Eager
 // at once, until ctx ends. It returns nil once every session, process and goroutine has stopped. A Set
 // runs once.
-func (s *Set) Run(ctx context.Context) error {
-	s.mu.Lock()
-	if s.ctx != nil {
-		s.mu.Unlock()
-		return errors.New("run upstreams: they have run already")
-	}
-	s.ctx = ctx
-	for _, srv := range s.servers {
-		s.start(srv)
-	}
-	s.mu.Unlock()
-	<-ctx.Done()
-	s.mu.Lock()
-	s.ended = true // nothing starts any more
-	s.mu.Unlock()
-	s.running.Wait()
-	return nil
-}
+func (s *Set) Run(ctx context.Context) error { return s.servers.Run(ctx) }
 
 // gateOf is where a server waits for its turn to be connected.
 func (s *Set) gateOf(sp Spec) gate {
@@ -148,11 +126,7 @@ func (s *Set) gateOf(sp Spec) gate {
 }
 
 // named is the server of this name, nil if there is none.
-func (s *Set) named(name string) *server {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.byName[name]
-}
+func (s *Set) named(name string) *server { return s.servers.Named(name) }
 
 // Call makes one tools/call and waits for its result, for a server that is
 // connecting too, until ctx ends or the server's timeout has passed when ctx
@@ -202,9 +176,7 @@ func (s *Set) Authorize(ctx context.Context, server string) error {
 
 // Status describes all servers, in the order of their specs.
 func (s *Set) Status() []upstream.Status {
-	s.mu.Lock()
-	servers := s.servers // which Apply replaces whole
-	s.mu.Unlock()
+	servers := s.servers.All()
 	all := make([]upstream.Status, 0, len(servers))
 	for _, srv := range servers {
 		all = append(all, srv.status())

@@ -36,7 +36,6 @@ type api struct {
 	login   *login.Source   // nil for none
 	clients [2]*http.Client // for public addresses, and for all
 	calls   *queue.Queue    // those under way, and those that wait for a place
-	end     func()          // ends run; nil before it
 	loading chan struct{}
 	leaving atomic.Bool // another has its name: its tools are dropped
 
@@ -81,16 +80,17 @@ func (a *api) client(address string, trusted bool) *http.Client {
 	return a.clients[0]
 }
 
-// retire ends run; calls under way go on.
-func (a *api) retire() {
+// Entry implements [supervise.Child].
+func (a *api) Entry() Spec { return a.spec }
+
+// Leave implements [supervise.Child]: calls under way need no other.
+func (a *api) Leave(context.Context) func() {
 	a.leaving.Store(true)
-	if a.end != nil {
-		a.end()
-	}
+	return nil
 }
 
-// run reads the document when it is due until ctx ends.
-func (a *api) run(ctx context.Context) {
+// Run reads the document when it is due until ctx ends.
+func (a *api) Run(ctx context.Context) {
 	defer func() {
 		for _, c := range a.clients {
 			c.CloseIdleConnections()

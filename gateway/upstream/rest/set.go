@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
-	"sync"
 	"time"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/login"
+	"github.com/tooldex/tooldex/gateway/upstream/supervise"
 )
 
 // Options are the settings that all APIs of a Set share. The zero value is
@@ -35,13 +34,7 @@ type Options struct {
 type Set struct {
 	o Options
 
-	mu     sync.Mutex // guards the fields below
-	apis   []*api     // in the order of the specs
-	byName map[string]*api
-	ctx    context.Context // of Run; nil before
-	ended  bool            // Run's ctx is done
-
-	running sync.WaitGroup
+	apis *supervise.Supervisor[Spec, *api]
 }
 
 // NewSet checks the specs, all of them, and returns a Set that Run brings to
@@ -59,15 +52,14 @@ func NewSet(specs []Spec, o Options) (*Set, error) {
 	if o.DefaultTimeout <= 0 {
 		o.DefaultTimeout = 30 * time.Second
 	}
-	s := &Set{o: o, byName: map[string]*api{}}
-	_, _, _, err := s.Apply(specs)
+	s := &Set{o, supervise.New(func(sp Spec) string { return sp.Name }, func(sp Spec) *api { return newAPI(sp, o) })}
+	_, err := s.Apply(specs)
 	return s, err
 }
 
-// Apply makes specs the APIs of the Set, during Run too, and returns the names
-// of those that are new, other than before, and gone. Calls under way go on as
-// they began. An error changes nothing.
-func (s *Set) Apply(specs []Spec) (added, changed, removed []string, err error) {
+// Apply makes specs, which have different names, the APIs of the Set, during
+// Run too. Calls under way go on as they began. An error changes nothing.
+func (s *Set) Apply(specs []Spec) (supervise.Changes, error) {
 	var errs []error
 	for _, sp := range specs {
 		if err := sp.Check(); err != nil && sp.Disabled == "" {
@@ -75,76 +67,16 @@ func (s *Set) Apply(specs []Spec) (added, changed, removed []string, err error) 
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, nil, nil, err
+		return supervise.Changes{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.byName
-	s.apis, s.byName = make([]*api, 0, len(specs)), make(map[string]*api, len(specs))
-	for _, sp := range specs {
-		a := before[sp.Name]
-		switch {
-		case a == nil:
-			added = append(added, sp.Name)
-		case !reflect.DeepEqual(a.spec, sp):
-			changed = append(changed, sp.Name)
-			a.retire()
-			a = nil
-		}
-		if a == nil {
-			a = newAPI(sp, s.o)
-			s.start(a)
-		}
-		s.apis, s.byName[sp.Name] = append(s.apis, a), a
-	}
-	for name, a := range before {
-		if s.byName[name] == nil {
-			removed = append(removed, name)
-			a.retire()
-		}
-	}
-	return added, changed, removed, nil
-}
-
-// start runs an API if the Set runs. The caller holds mu.
-func (s *Set) start(a *api) {
-	if s.ctx == nil || s.ended {
-		return
-	}
-	var ctx context.Context
-	ctx, a.end = context.WithCancel(s.ctx)
-	s.running.Go(func() {
-		defer a.end()
-		a.run(ctx)
-	})
+	return s.apis.Apply(specs), nil
 }
 
 // Run reads documents as they are needed, and again when they are due, until
 // ctx ends. A Set runs once.
-func (s *Set) Run(ctx context.Context) error {
-	s.mu.Lock()
-	if s.ctx != nil {
-		s.mu.Unlock()
-		return errors.New("run REST APIs: they have run already")
-	}
-	s.ctx = ctx
-	for _, a := range s.apis {
-		s.start(a)
-	}
-	s.mu.Unlock()
-	<-ctx.Done()
-	s.mu.Lock()
-	s.ended = true // nothing starts any more
-	s.mu.Unlock()
-	s.running.Wait()
-	return nil
-}
+func (s *Set) Run(ctx context.Context) error { return s.apis.Run(ctx) }
 
-func (s *Set) named(name string) *api {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.byName[name]
-}
+func (s *Set) named(name string) *api { return s.apis.Named(name) }
 
 // Has reports an API of that name.
 func (s *Set) Has(name string) bool { return s.named(name) != nil }
@@ -185,9 +117,7 @@ func (s *Set) Refresh(ctx context.Context, server string) (upstream.Listing, err
 
 // Status describes all APIs, in the order of their specs.
 func (s *Set) Status() []upstream.Status {
-	s.mu.Lock()
-	apis := s.apis // which Apply replaces whole
-	s.mu.Unlock()
+	apis := s.apis.All()
 	all := make([]upstream.Status, 0, len(apis))
 	for _, a := range apis {
 		all = append(all, a.status())

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,9 +224,9 @@ func TestApply(t *testing.T) {
 		t.Errorf("listed %s", name)
 	}
 	one := shop.spec(t, func(sp *Spec) { sp.Name = "one" })
-	added, changed, removed, err := set.Apply([]Spec{one, {Name: "off", Disabled: "it is broken"}})
-	if err != nil || len(added) != 2 || len(changed) != 0 || len(removed) != 1 || set.Has("shop") {
-		t.Errorf("%v %v %v %v", added, changed, removed, err)
+	c, err := set.Apply([]Spec{one, {Name: "off", Disabled: "it is broken"}})
+	if err != nil || !slices.Equal(c.Added, []string{"off", "one"}) || len(c.Changed) != 0 || len(c.Removed) != 1 || set.Has("shop") {
+		t.Errorf("%+v %v", c, err)
 	}
 	if name := <-listed; name != "one" {
 		t.Errorf("listed %s", name)
@@ -234,10 +235,10 @@ func TestApply(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	one.Timeout = time.Second
-	if _, changed, _, err = set.Apply([]Spec{one}); err != nil || len(changed) != 1 {
-		t.Errorf("%v %v", changed, err)
+	if c, err = set.Apply([]Spec{one}); err != nil || len(c.Changed) != 1 {
+		t.Errorf("%+v %v", c, err)
 	}
-	if _, _, _, err = set.Apply([]Spec{{Name: "bad"}}); err == nil || !set.Has("one") {
+	if _, err = set.Apply([]Spec{{Name: "bad"}}); err == nil || !set.Has("one") {
 		t.Errorf("got %v", err)
 	}
 }
