@@ -131,6 +131,11 @@ func TestListAs(t *testing.T) {
 	if err := errors.Join(err, s.Sign(req)); err != nil || req.Header.Get("Authorization") != "" || len(x.Forms) != 0 {
 		t.Errorf("as nobody: %v, %v, asked %v", err, req.Header, x.Forms)
 	}
+	_, why := s.call(t, x)
+	wantWhy(t, why, false, "server notion lists its tools to nobody without a token; set auth.list_as to client_credentials")
+	if len(x.Forms) != 0 {
+		t.Errorf("asked %v all the same", x.Forms)
+	}
 }
 
 // What an entry leaves out is said, all of it.

@@ -74,13 +74,11 @@ func (m *machine) holds(subject string) held {
 // else the server has to say so first.
 func (m *machine) token(ctx context.Context) (string, *dpop.Key, error) {
 	config, subject := m.o.Config, m.subjectOf(ctx)
-	if config.Type == TokenExchange && subject == "" {
-		switch {
-		case m.o.API:
-			return "", nil, upstream.ErrNoToken
-		case config.ListAs == None:
-			return "", nil, nil
-		}
+	switch {
+	case m.o.API && config.Type == TokenExchange && subject == "":
+		return "", nil, upstream.ErrNoToken
+	case m.nobody(ctx):
+		return "", nil, nil
 	}
 	h := m.holds(subject)
 	known := config.Type == TokenExchange || config.TokenURL != "" || m.o.API && config.Issuer != ""

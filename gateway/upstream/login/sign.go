@@ -114,6 +114,9 @@ func (s *Source) Refused(req *http.Request, resp *http.Response) (again bool, wh
 	case "", OAuth:
 		return s.personalRefused(req.Context(), resp.StatusCode, c, used)
 	}
+	if s.nobody(req.Context()) {
+		return false, fmt.Errorf("%w: server %s lists its tools to nobody without a token; set auth.list_as to %s", upstream.ErrUnauthorized, s.o.Server, ClientCredentials)
+	}
 	now, _, err := s.machine.fetched(req.Context(), used, &c)
 	switch {
 	case err != nil:

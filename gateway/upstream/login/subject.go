@@ -26,6 +26,12 @@ func OnBehalfOf(ctx context.Context, token string) context.Context {
 	return OnBehalf(ctx, s)
 }
 
+// nobody reports a request that is to go out without a token: one that lists
+// the tools of a server that is called with its callers'.
+func (s *Source) nobody(ctx context.Context) bool {
+	return s.o.Config.Type == TokenExchange && s.o.Config.ListAs == None && s.subjectOf(ctx) == ""
+}
+
 // subjectOf is the token of the caller on whose behalf ctx is, "" for nobody,
 // and where nothing is exchanged.
 func (s *Source) subjectOf(ctx context.Context) string {
