@@ -182,5 +182,5 @@ func TestMachineAtAPI(t *testing.T) {
 		}
 	})
 	wantIn(t, "auth status", said(t, s, 0, "auth", "status"), "by itself")
-	wantIn(t, "auth login", said(t, s, 1, "auth", "login", "billing"), "nobody logs in at server billing: its auth.type is client_credentials")
+	wantIn(t, "auth login", said(t, s, 1, "auth", "login", "billing"), "log in at server billing: nobody logs in there: its auth.type is client_credentials")
 }

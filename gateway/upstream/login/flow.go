@@ -27,7 +27,7 @@ type Opener func(address string, ended func(address string) error)
 // nil leaves it to the server.
 func (s *Source) Login(ctx context.Context, scopes []string, open Opener) (*Login, error) {
 	if t := s.o.Config.Type; t != "" && t != OAuth {
-		return nil, fmt.Errorf("nobody logs in at server %s: its auth.type is %s", s.o.Server, t)
+		return nil, fmt.Errorf("nobody logs in there: its auth.type is %s", t)
 	}
 	if s.o.Store == nil {
 		return nil, errors.New("there is no state folder to keep logins in; set state in the configuration")
