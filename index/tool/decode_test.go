@@ -193,11 +193,11 @@ func FuzzEachMember(f *testing.F) {
 }
 
 // TestRealCatalog decodes tools of real servers where a copy of their lists is
-// at hand: TOOLDEX_REAL_CATALOG names a folder of tools/list results.
+// at hand: TOOLDEX_TEST_CATALOG names a folder of tools/list results.
 func TestRealCatalog(t *testing.T) {
-	dir := os.Getenv("TOOLDEX_REAL_CATALOG")
+	dir := os.Getenv("TOOLDEX_TEST_CATALOG")
 	if dir == "" {
-		t.Skip("TOOLDEX_REAL_CATALOG is not set")
+		t.Skip("TOOLDEX_TEST_CATALOG is not set")
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) == 0 {
