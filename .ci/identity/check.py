@@ -108,6 +108,8 @@ def exchanged(issuer, admin):
     ran = [json.loads(line) for line in run(behind, 'audit', '--json').stdout.splitlines()]
     who = {e['principal'] for e in ran if e['event'] == 'execute'}
     check('and the second one knows that it was ada', who == {f"oidc:{issuer}#{parts(ada.token)[1]['sub']}"}, ran)
+    said = run(config, 'status').stdout
+    check('status counts sessions', 'sessions of 1 caller' in said, said)
     r = run(config, 'auth', 'token', 'new', 'nightly')
     body = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': {'name': 'execute_tool', 'arguments': {'tool_name': 'books/execute_tool', 'arguments': asked}, '_meta': {
         'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}}}}
@@ -173,7 +175,7 @@ def behind_keycloak():
     refused('a token of another realm', finance, other)
     plain = admin('GET', '/tools/client-scopes')
     mapper = next(s for s in plain if s['name'] == 'tooldex')
-    audience = next(m for m in mapper['protocolMappers'] if m['protocolMapper'] == 'oidc-audience-mapper')
+    audience = next(m for m in mapper['protocolMappers'] if m['name'] == 'the gateway as audience')
     admin('PUT', f"/tools/client-scopes/{mapper['id']}/protocol-mappers/models/{audience['id']}", {**audience, 'config': {**audience['config'], 'included.custom.audience': 'https://other.example.com'}})
     refused('a token for another audience', finance, ada.ask('refresh')['token'])
     admin('PUT', f"/tools/client-scopes/{mapper['id']}/protocol-mappers/models/{audience['id']}", audience)

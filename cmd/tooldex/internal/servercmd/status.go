@@ -207,6 +207,9 @@ func (c commands) showRunning(r *app.Status) {
 		if all := append(slices.Clone(s.Warnings), warned[s.Name]...); note == "" && len(all) > 0 {
 			note = term.Plural(len(all), "warning") + ": " + all[0]
 		}
+		if s.Sessions > 0 && s.Error == "" {
+			note = "sessions of " + term.Plural(s.Sessions, "caller")
+		}
 		next := ""
 		if !s.NextTry.IsZero() {
 			next = ago(s.NextTry)
