@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/tooldex/tooldex/gateway/upstream/login"
+	"github.com/tooldex/tooldex/gateway/upstream/mask"
+	"github.com/tooldex/tooldex/gateway/upstream/secret"
+	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/logins/loginstest"
 )
 
@@ -77,4 +80,26 @@ func TestNotBound(t *testing.T) {
 	x.Set(func() { x.Unbinds = true; clear(x.Tokens) })
 	_, why := s.call(t, x)
 	wantWhy(t, why, true, "server notion needs a login again: tooldex auth login notion")
+}
+
+// An API says that it wants bound tokens when it refuses another one: the next
+// login has one.
+func TestBoundAPI(t *testing.T) {
+	x := loginstest.New(t)
+	x.Bound, x.Resource = true, ""
+	cfg := &config.Config{State: t.TempDir()}
+	s := side{Source: login.New(login.Options{Server: "notion", URL: x.URL + "/api/", API: true, Config: login.Config{Issuer: x.URL}, Store: Keeper(cfg, ""), Secrets: &secret.Resolver{}, Mask: mask.New(nil, nil, "")})}
+	if _, err := s.logIn(t); err != nil {
+		t.Fatal(err)
+	}
+	x.Set(func() { x.Refuses = "access_denied" }) // to refresh it, which would do
+	_, why := s.call(t, x)
+	wantWhy(t, why, true, "server notion needs a login again: tooldex auth login notion")
+	x.Set(func() { x.Refuses = "" })
+	if l, err := s.logIn(t); err != nil || l.Key == nil {
+		t.Errorf("got %+v, %v", l, err)
+	}
+	if status, why := s.call(t, x); status != http.StatusOK {
+		t.Errorf("got %d, %v", status, why)
+	}
 }

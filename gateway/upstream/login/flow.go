@@ -53,7 +53,7 @@ func (s *Source) Login(ctx context.Context, scopes []string, open Opener) (*Logi
 		return nil, err
 	}
 	var key *dpop.Key
-	if p.bound {
+	if p.bound || kept != nil && kept.Bound {
 		if key, err = dpop.NewKey(); err != nil {
 			return nil, err
 		}

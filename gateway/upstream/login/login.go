@@ -135,7 +135,8 @@ type Login struct {
 	Since    time.Time `json:"since"`             // when somebody logged in
 	Refused  string    `json:"refused,omitempty"` // why it does not hold any more
 
-	Key *dpop.Key `json:"dpop_key,omitempty"` // that the tokens are bound to; nil for none
+	Key   *dpop.Key `json:"dpop_key,omitempty"` // that the tokens are bound to; nil for none
+	Bound bool      `json:"bound,omitempty"`    // the server has asked since for one that is
 }
 
 // over reports a token that has run out.

@@ -152,7 +152,15 @@ func (s *Source) personalRefused(ctx context.Context, status int, c challenge, u
 			return false, fmt.Errorf("%w: server %s wants another token, which could not be had: %w", upstream.ErrUnauthorized, s.o.Server, err)
 		}
 	}
-	return false, fmt.Errorf("server %s %w again: %s", s.o.Server, upstream.ErrNeedsLogin, command)
+	if c.bound && l.Key == nil { // an API says so nowhere else
+		err = s.change(ctx, func(l *Login) (*Login, error) {
+			if l != nil {
+				l.Bound = true
+			}
+			return l, nil
+		})
+	}
+	return false, errors.Join(fmt.Errorf("server %s %w again: %s", s.o.Server, upstream.ErrNeedsLogin, command), err)
 }
 
 // wants keeps which scopes the server misses, for the next login.

@@ -204,7 +204,7 @@ func (p *prismDriver) tool(set *rest.Set, op *openapi.Operation) {
 func (p *prismDriver) call(set *rest.Set, op *openapi.Operation, args json.RawMessage) {
 	p.calls++
 	p.status, p.violations = 0, ""
-	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute) // Prism takes its time with large bodies
 	defer cancel()
 	res, err := set.Call(ctx, upstream.Request{Server: "api", Tool: op.Name, Arguments: args})
 	res.Release()
