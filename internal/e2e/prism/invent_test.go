@@ -11,8 +11,9 @@ import (
 )
 
 // invent makes arguments that a schema allows: those that must be given, or
-// all of them. Examples, defaults and enums are taken first.
-func invent(schema json.RawMessage, all bool) json.RawMessage {
+// all of them. Examples, defaults and enums are taken first, and of several forms
+// the one that is picked.
+func invent(schema json.RawMessage, all bool, pick int) json.RawMessage {
 	var root map[string]any
 	d := json.NewDecoder(bytes.NewReader(schema))
 	d.UseNumber()
@@ -20,7 +21,7 @@ func invent(schema json.RawMessage, all bool) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	defs, _ := root["$defs"].(map[string]any)
-	v := inventor{defs, all}.value(root, 0)
+	v := inventor{defs, all, pick % everyForm, pick == everyForm}.value(root, 0)
 	data, err := json.Marshal(v)
 	if err != nil {
 		return json.RawMessage("{}")
@@ -31,7 +32,12 @@ func invent(schema json.RawMessage, all bool) json.RawMessage {
 type inventor struct {
 	defs map[string]any
 	all  bool
+	pick int  // of several forms
+	fill bool // it, too, with what need not be given
 }
+
+// everyForm is how many forms are tried, and then the first one filled.
+const everyForm = 3
 
 // maxInvented bounds the levels of what need not be given.
 const maxInvented = 3
@@ -69,8 +75,8 @@ func (in inventor) fits(s map[string]any, v any) bool {
 	return isText && kindOf(s) == "string" && s["pattern"] == nil && s["enum"] == nil && s["format"] == nil
 }
 
-// joined is a schema with what it refers to, all of allOf and the first of
-// anyOf and oneOf in it.
+// joined is a schema with what it refers to, all of allOf and one of anyOf and
+// oneOf in it.
 func (in inventor) joined(schema any, hops int) map[string]any {
 	s, _ := schema.(map[string]any)
 	if hops > 20 {
@@ -104,7 +110,7 @@ func (in inventor) joined(schema any, hops int) map[string]any {
 	}
 	for _, key := range []string{"oneOf", "anyOf"} {
 		if parts, _ := s[key].([]any); len(parts) > 0 {
-			add(in.joined(parts[0], hops+1))
+			add(in.joined(parts[min(in.pick, len(parts)-1)], hops+1))
 			out["alternatives"] = true
 		}
 	}
@@ -141,7 +147,7 @@ func (in inventor) object(s map[string]any, depth int) any {
 	for _, name := range required {
 		out[name.(string)] = in.value(properties[name.(string)], depth+1)
 	}
-	if in.all && depth < maxInvented && s["alternatives"] == nil { // all fields would fit several
+	if in.all && depth < maxInvented && (in.fill || s["alternatives"] == nil) { // all fields would fit several
 		for name, p := range properties {
 			if _, has := out[name]; !has {
 				out[name] = in.value(p, depth+1)
