@@ -101,11 +101,11 @@ var arrows = map[string][]string{
 
 	"gateway/upstream/mcp":          {"gateway/rawjson", "gateway/upstream/.", "gateway/upstream/login", "gateway/upstream/mask", "gateway/upstream/mcp/remote", "gateway/upstream/mcp/stdio", "gateway/upstream/mcp/wire", "gateway/upstream/queue", "gateway/upstream/secret", "gateway/upstream/supervise"},
 	"gateway/upstream/mcp/sessions": {"gateway/upstream/.", "gateway/upstream/login", "gateway/upstream/mcp/.", "gateway/upstream/queue"},
-	"gateway/upstream/mcp/remote":   {"gateway/upstream/.", "gateway/upstream/mcp/wire"},
+	"gateway/upstream/mcp/remote":   {"gateway/upstream/.", "gateway/upstream/login/dpop", "gateway/upstream/mcp/wire"},
 	"gateway/upstream/mcp/stdio":    {"gateway/upstream/.", "gateway/upstream/mcp/wire"},
 	"gateway/upstream/mcp/wire":     {"gateway/rawjson", "gateway/upstream/.", "gateway/upstream/mask"},
 
-	"gateway/upstream/rest":            {"gateway/rawjson", "gateway/upstream/.", "gateway/upstream/login", "gateway/upstream/mask", "gateway/upstream/queue", "gateway/upstream/rest", "gateway/upstream/secret", "gateway/upstream/supervise"},
+	"gateway/upstream/rest":            {"gateway/rawjson", "gateway/upstream/.", "gateway/upstream/login", "gateway/upstream/login/dpop", "gateway/upstream/mask", "gateway/upstream/queue", "gateway/upstream/rest", "gateway/upstream/secret", "gateway/upstream/supervise"},
 	"gateway/upstream/rest/openapi":    {"gateway/rawjson"},
 	"gateway/upstream/rest/web":        {},
 	"gateway/admin/stored":             {"index/atomicfile"},

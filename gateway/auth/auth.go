@@ -55,7 +55,7 @@ type Principal struct {
 
 // String is the name alone: a principal that is printed says nothing of its
 // credential.
-func (p *Principal) String() string { return p.Name }
+func (p Principal) String() string { return p.Name }
 
 // Bearing is p as it came by a token of an issuer.
 func (p *Principal) Bearing(token string) *Principal {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/login"
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 	"github.com/tooldex/tooldex/gateway/upstream/mcp"
 	"github.com/tooldex/tooldex/internal/config"
 	"github.com/tooldex/tooldex/internal/keep"
@@ -79,7 +80,7 @@ func (s side) callOn(ctx context.Context, t *testing.T, x *loginstest.Issuer) (s
 			return resp.StatusCode, nil
 		}
 		again, why := s.Refused(req, resp)
-		if !again || try > 1 || try == 1 && !upstream.WantsNonce(resp) {
+		if !again || try > 1 || try == 1 && !dpop.WantsNonce(resp) {
 			return resp.StatusCode, why
 		}
 	}

@@ -29,9 +29,9 @@ const (
 // maxHeld bounds the tokens that are held for callers: more are had again.
 const maxHeld = 1000
 
-// untold is how long a token is held of which its issuer does not say how long
-// it holds, when it stands on a caller's own.
-const untold = 5 * time.Minute
+// defaultLife is how long a token in place of a caller's is held when its issuer
+// does not say how long it holds.
+const defaultLife = 5 * time.Minute
 
 // A held is a token that nobody logged in for.
 type held struct {
@@ -123,80 +123,81 @@ func (m *machine) fetched(ctx context.Context, used string, c *challenge) (strin
 	}
 }
 
-// An office is where a token is asked for, and how a client proves itself there.
-type office struct {
+// A tokenEndpoint is where a token is asked for, and how a client proves itself
+// there.
+type tokenEndpoint struct {
 	place
-	tokenURL, issuer string
-	methods          []string // of authentication that it knows; nil where that is not known
+	url, issuer string
+	methods     []string // of authentication that it knows; nil where that is not known
 }
 
-// office finds out where to ask for a token.
-func (m *machine) office(ctx context.Context, c *challenge) (office, error) {
+// endpoint finds out where to ask for a token.
+func (m *machine) endpoint(ctx context.Context, c *challenge) (tokenEndpoint, error) {
 	config := m.o.Config
-	o := office{place: place{resource: config.Resource}, tokenURL: config.TokenURL, issuer: config.Issuer}
-	if o.tokenURL == "" {
+	at := tokenEndpoint{place: place{resource: config.Resource}, url: config.TokenURL, issuer: config.Issuer}
+	if at.url == "" {
 		var err error
-		if o.place, err = m.find(ctx, c); err != nil {
-			return o, web.Cause(err)
+		if at.place, err = m.find(ctx, c); err != nil {
+			return at, web.Cause(err)
 		}
-		o.tokenURL, o.issuer, o.methods = o.server.TokenEndpoint, o.server.Issuer, o.server.TokenEndpointAuthMethodsSupported
+		at.url, at.issuer, at.methods = at.server.TokenEndpoint, at.server.Issuer, at.server.TokenEndpointAuthMethodsSupported
 	}
-	if o.issuer == "" {
-		o.issuer = o.tokenURL
+	if at.issuer == "" {
+		at.issuer = at.url
 	}
-	return o, nil
+	return at, nil
 }
 
 // fetch fetches a token for a caller, or for tooldex itself where subject is "",
 // with the scopes of the one before, too.
 func (m *machine) fetch(ctx context.Context, subject string, c *challenge, before held) (held, error) {
 	config := m.o.Config
-	o, err := m.office(ctx, c)
+	at, err := m.endpoint(ctx, c)
 	if err != nil {
 		return held{}, err
 	}
-	g := grant{url: o.tokenURL, scopes: config.Scopes, form: url.Values{}}
+	g := grant{url: at.url, scopes: config.Scopes, form: url.Values{}}
 	if len(g.scopes) == 0 {
-		g.scopes = o.scopes
+		g.scopes = at.scopes
 	}
 	if c != nil {
-		g.scopes, o.bound = union(g.scopes, c.scopes), o.bound || c.bound
+		g.scopes, at.bound = union(g.scopes, c.scopes), at.bound || c.bound
 	}
 	g.scopes = union(before.scopes, g.scopes)
-	if o.bound || before.key != nil {
+	if at.bound || before.key != nil {
 		if g.key, err = m.key(); err != nil {
 			return held{}, err
 		}
 	}
-	if o.resource != "" {
-		g.form.Set("resource", o.resource)
+	if at.resource != "" {
+		g.form.Set("resource", at.resource)
 	}
 	if config.Audience != "" {
 		g.form.Set("audience", config.Audience)
 	}
-	if err := m.claim(ctx, g.form, subject, o); err != nil {
+	if err := m.claim(ctx, g.form, subject, at); err != nil {
 		return held{}, err
 	}
-	if g.client, err = m.proved(ctx, Client{ID: config.ClientID, Style: style(o.methods, config.ClientSecret)}, o.issuer, g.form); err != nil {
+	if g.client, err = m.proved(ctx, Client{ID: config.ClientID, Style: style(at.methods, config.ClientSecret)}, at.issuer, g.form); err != nil {
 		return held{}, err
 	}
 	t, err := m.ask(ctx, g)
 	if err == nil && subject != "" {
-		err = checkIssued(o.tokenURL, t, "access_token", "jwt")
+		err = checkIssued(at.url, t, "access_token", "jwt")
 	}
 	if err != nil {
 		return held{}, err
 	}
 	h := held{t.AccessToken, renewal(t), g.scopes, boundTo(t, g.key)}
 	if h.due.IsZero() && subject != "" {
-		h.due = time.Now().Add(untold)
+		h.due = time.Now().Add(defaultLife)
 	}
 	return h, nil
 }
 
 // claim adds to a form what gives a right to a token beside the client's own
 // credentials.
-func (m *machine) claim(ctx context.Context, form url.Values, subject string, o office) error {
+func (m *machine) claim(ctx context.Context, form url.Values, subject string, at tokenEndpoint) error {
 	switch {
 	case subject != "":
 		m.o.Mask.Add(subject)
@@ -208,7 +209,7 @@ func (m *machine) claim(ctx context.Context, form url.Values, subject string, o 
 		}
 		m.o.Mask.Add(values...)
 		if m.o.Config.IDPTokenURL != "" {
-			if jwt, err = m.granted(ctx, jwt, o); err != nil {
+			if jwt, err = m.granted(ctx, jwt, at); err != nil {
 				return err
 			}
 		}
@@ -229,11 +230,11 @@ func exchange(form url.Values, subject, kind, wanted string) {
 // granted is the JWT by which the identity provider of a company lets whoever
 // has an ID token of its in at another issuer
 // (draft-ietf-oauth-identity-assertion-authz-grant, section 4).
-func (m *machine) granted(ctx context.Context, id string, o office) (string, error) {
+func (m *machine) granted(ctx context.Context, id string, at tokenEndpoint) (string, error) {
 	config := m.o.Config
-	form := url.Values{"audience": {o.issuer}}
-	if o.resource != "" {
-		form.Set("resource", o.resource)
+	form := url.Values{"audience": {at.issuer}}
+	if at.resource != "" {
+		form.Set("resource", at.resource)
 	}
 	exchange(form, id, "id_token", "id-jag")
 	secret, values, err := m.o.Secrets.Resolve(ctx, config.IDPSecret)

@@ -102,7 +102,7 @@ func (s *Source) Refused(req *http.Request, resp *http.Response) (again bool, wh
 	c := challengeOf(resp)
 	_, used, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	s.nonces.Learn(req.URL.Host, resp)
-	if upstream.WantsNonce(resp) {
+	if dpop.WantsNonce(resp) {
 		if proof := req.Header.Get(dpop.Header); proof != "" {
 			return dpop.NonceOf(proof) != s.nonces.Of(req.URL.Host), nil
 		}
@@ -182,8 +182,9 @@ func (s *Source) wants(ctx context.Context, scopes []string, command string) err
 }
 
 // renew has the login refreshed whose token was used, unless some process has
-// done so already; bound asks for a token that is bound to a key. It returns nil when nobody is logged in. Callers that go
-// away do not stop it: the answer is the only one that there is.
+// done so already; bound asks for a token that is bound to a key. It returns nil
+// when nobody is logged in. Callers that go away do not stop it: the answer is
+// the only one that there is.
 func (s *Source) renew(ctx context.Context, used string, bound bool) (*Login, error) {
 	done := s.once.DoChan("renew "+used, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*askTimeout)
@@ -205,7 +206,7 @@ func (s *Source) renew(ctx context.Context, used string, bound bool) (*Login, er
 	}
 }
 
-// refreshed is l with new tokens. One that cannot be refreshed any more says
+// refreshed is l with new tokens, bound to a key where they were or are to be. One that cannot be refreshed any more says
 // so; after any other failure it is as it was.
 func (s *Source) refreshed(ctx context.Context, l *Login, used string, bound bool) (*Login, error) {
 	if l == nil || l.Refresh == "" || l.Access != used && !l.due() {

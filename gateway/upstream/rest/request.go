@@ -18,6 +18,7 @@ import (
 
 	"github.com/tooldex/tooldex/gateway/upstream"
 	"github.com/tooldex/tooldex/gateway/upstream/login"
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 	"github.com/tooldex/tooldex/gateway/upstream/mask"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/call"
 	"github.com/tooldex/tooldex/gateway/upstream/rest/openapi"
@@ -121,7 +122,7 @@ const (
 // repeat makes the request, and again as often as r allows: when it cannot
 // have run, or when running twice does no harm.
 func (x *exchange) repeat(ctx context.Context, r upstream.Request) ([]byte, error) {
-	renewed := 0 // times that other credentials were had: the token may have been taken back, and the server want its nonce with another
+	renewed := 0 // a token may have been taken back, and the next one lack the server's nonce
 	for try := 0; ; try++ {
 		res, body, address, err := x.once(ctx, r)
 		after := retryPause << min(try, 5)
@@ -131,7 +132,7 @@ func (x *exchange) repeat(ctx context.Context, r upstream.Request) ([]byte, erro
 			if pause(ctx, after) {
 				continue
 			}
-		case err == nil && turnedAway(res.StatusCode) && (renewed == 0 || renewed == 1 && upstream.WantsNonce(res)) && x.refused(res):
+		case err == nil && turnedAway(res.StatusCode) && (renewed == 0 || renewed == 1 && dpop.WantsNonce(res)) && x.refused(res):
 			renewed++
 			continue
 		case err == nil && busy(res.StatusCode) && r.Idempotent && try < r.Retries:

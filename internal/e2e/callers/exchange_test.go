@@ -50,12 +50,23 @@ func TestExchange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := loginstest.New(t)
 			how(x)
-			exchanging(t, x)
+			e := exchanging(t, x)
+			e.knows(t)
+			e.refuses(t, x)
 		})
 	}
 }
 
-func exchanging(t *testing.T, x *loginstest.Issuer) {
+// An exchange is a world with an MCP server and a REST API behind an issuer, which
+// are called with tokens in place of callers'.
+type exchange struct {
+	*world
+	of  func(sub, jti string) string // a token of a caller's
+	bot string                       // a static token
+}
+
+func exchanging(t *testing.T, x *loginstest.Issuer) exchange {
+	t.Helper()
 	k := newKey(t, "one")
 	i := newIssuer(t, k.public())
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,23 +98,31 @@ auth:
     - {principals: ["token:bot"], endpoints: [default], role: use}
 `, x.URL+"/mcp", auth, x.URL+"/api", auth, x.URL+"/api/invoices", i.URL, bot.hash))
 	w.listed(2)
-	of := func(sub string, more map[string]any) string {
-		claims := map[string]any{"iss": i.URL, "sub": sub, "aud": "http://" + w.listen + "/mcp", "exp": 4102444800, "groups": []string{"/finance"}}
-		for key, value := range more {
-			claims[key] = value
-		}
-		return k.sign(t, claims)
+	of := func(sub, jti string) string {
+		return k.sign(t, map[string]any{
+			"iss": i.URL, "sub": sub, "jti": jti, "aud": "http://" + w.listen + "/mcp", "exp": 4102444800, "groups": []string{"/finance"},
+		})
 	}
-	ask := func(token, tool string) string {
-		t.Helper()
-		return w.as(token).call("/mcp", "execute_tool", map[string]any{"tool_name": tool, "arguments": map[string]any{}}).text()
-	}
-	sessionIn := func(text string) string {
-		_, text, _ = strings.Cut(text, "session ")
-		text, _, _ = strings.Cut(text, ",")
-		return text
-	}
-	ada, adaLater, eve := of("ada", nil), of("ada", map[string]any{"jti": "2"}), of("eve", nil)
+	return exchange{w, of, bot.secret}
+}
+
+// ask runs a tool as somebody.
+func (e exchange) ask(token, tool string) string {
+	e.Helper()
+	return e.as(token).call("/mcp", "execute_tool", map[string]any{"tool_name": tool, "arguments": map[string]any{}}).text()
+}
+
+// sessionIn is the session that an answer names.
+func sessionIn(text string) string {
+	_, text, _ = strings.Cut(text, "session ")
+	text, _, _ = strings.Cut(text, ",")
+	return text
+}
+
+// knows checks that who is called knows for whom.
+func (e exchange) knows(t *testing.T) {
+	ask, w := e.ask, e.world
+	ada, adaLater, eve := e.of("ada", "1"), e.of("ada", "2"), e.of("eve", "1")
 	w.until("the keys are fetched", func() bool { return w.as(ada).sees() == "billing/ask mine/ask" })
 	seen := map[string]string{}
 	for _, token := range []string{ada, eve, ada, adaLater} {
@@ -129,14 +148,19 @@ auth:
 	if len(seen) != 2 {
 		t.Errorf("%d sessions for two callers: %v", len(seen), seen)
 	}
+}
+
+// refuses checks that who has no token, or may not have another, is told so.
+func (e exchange) refuses(t *testing.T, x *loginstest.Issuer) {
+	ask, w := e.ask, e.world
 	for _, tool := range []string{"mine/ask", "billing/ask"} {
-		if got := ask(bot.secret, tool); !strings.Contains(got, upstream.ErrNoToken.Error()) || !strings.Contains(got, "auth.oauth") {
+		if got := ask(e.bot, tool); !strings.Contains(got, upstream.ErrNoToken.Error()) || !strings.Contains(got, "auth.oauth") {
 			t.Errorf("%s without a token of the issuer: %s", tool, got)
 		}
 	}
 	x.Set(func() { x.Refuses = "access_denied" })
 	for _, tool := range []string{"mine/ask", "billing/ask"} {
-		mallory := of("mallory", nil)
+		mallory := e.of("mallory", "1")
 		if got := ask(mallory, tool); !strings.Contains(got, "access_denied") || strings.Contains(got, mallory) || strings.Contains(got, "session ") {
 			t.Errorf("%s, for a caller who may not: %s", tool, got)
 		}

@@ -12,9 +12,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// requestsOnly writes a document without its replies, some of which Prism
-// does not come to read, and returns its path. Left out are operations, as "GET /path",
-// whose requests refer to more than reach definitions, themselves or by others.
+// requestsOnly writes a document without its replies, some of which Prism does not
+// come to read, and returns its path. Left out are operations, as "GET /path", whose
+// requests refer to more than reach definitions, themselves or by others.
 func requestsOnly(t *testing.T, path string, reach int) (small string, without map[string]bool) {
 	t.Helper()
 	text, err := os.ReadFile(path)

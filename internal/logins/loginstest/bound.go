@@ -59,7 +59,7 @@ func (x *Issuer) proof(req *http.Request, token string) (key, code string) {
 	}
 	x.proofs[c.ID] = true
 	if c.Nonce != x.Nonce {
-		return "", dpop.ErrNonce
+		return "", dpop.CodeNonce
 	}
 	sum, err := public.Thumbprint(crypto.SHA256)
 	if err != nil {

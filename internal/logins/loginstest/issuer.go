@@ -275,7 +275,7 @@ func (x *Issuer) admits(w http.ResponseWriter, req *http.Request) (behind http.H
 		if ok = code == "" && key == x.keys[given]; code != "" {
 			at += `, error="` + code + `"`
 		}
-		if code == dpop.ErrNonce {
+		if code == dpop.CodeNonce {
 			w.Header().Set("DPoP-Nonce", x.Nonce)
 		}
 	}

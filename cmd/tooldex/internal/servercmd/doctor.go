@@ -16,6 +16,7 @@ import (
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/cli"
 	"github.com/tooldex/tooldex/cmd/tooldex/internal/term"
 	"github.com/tooldex/tooldex/embed"
+	"github.com/tooldex/tooldex/gateway/upstream/login"
 	"github.com/tooldex/tooldex/index/check"
 	"github.com/tooldex/tooldex/internal/app"
 	"github.com/tooldex/tooldex/internal/config"
@@ -255,7 +256,7 @@ func (c commands) checkServers(cmd *cobra.Command, cfg *config.Config, f *doctor
 func loginsNeeded(cfg *config.Config) map[string]string {
 	out := map[string]string{}
 	for _, st := range logins.States(cfg, logins.Keeper(cfg, "")) {
-		if cfg.Section(st.Server) != "rest" || st.State == "logged in" || st.State == "by itself" || st.State == "by its callers" {
+		if cfg.Section(st.Server) != "rest" || st.Auth != login.OAuth || st.State == "logged in" {
 			continue
 		}
 		out[st.Server] = fmt.Sprintf("server %s needs a login: tooldex auth login %s", st.Server, st.Server)

@@ -19,6 +19,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,8 +33,9 @@ const Algorithm = jose.ES256
 // Header is where the proof of a request stands.
 const Header = "DPoP"
 
-// ErrNonce is what a server says that wants another nonce in a proof.
-const ErrNonce = "use_dpop_nonce"
+// CodeNonce is the code of the error of whoever wants another nonce in a proof
+// (RFC 9449, sections 8 and 9).
+const CodeNonce = "use_dpop_nonce"
 
 // A Key is what tokens are bound to.
 type Key struct {
@@ -180,20 +182,26 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		t.Nonces.Learn(at, resp)
-		if try > 0 || req.GetBody == nil || t.Nonces.Of(at) == nonce || !wantsNonce(resp) {
+		if try > 0 || req.GetBody == nil || t.Nonces.Of(at) == nonce || !issuerWantsNonce(resp) {
 			return resp, nil
 		}
 	}
 }
 
-// wantsNonce reports an answer that refuses a proof for its nonce, and closes it.
-// Any other is as it was.
-func wantsNonce(resp *http.Response) bool {
+// WantsNonce reports an answer of a server that refuses a request for the nonce in
+// its proof alone: the same token is taken with another proof.
+func WantsNonce(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized && strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), ","), CodeNonce)
+}
+
+// issuerWantsNonce reports the same of an answer to a request for a token, whose
+// body can be read again.
+func issuerWantsNonce(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusBadRequest && resp.StatusCode != http.StatusUnauthorized {
 		return false
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return err == nil && bytes.Contains(body, []byte(ErrNonce))
+	return err == nil && bytes.Contains(body, []byte(CodeNonce))
 }

@@ -85,7 +85,7 @@ func TestTransport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bodies, seen []string
-	wants, says := "n1", ErrNonce
+	wants, says := "n1", CodeNonce
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -104,9 +104,9 @@ func TestTransport(t *testing.T) {
 		wants, says, seen string
 		status            int
 	}{
-		{"n1", ErrNonce, ",n1", http.StatusOK},
-		{"n1", ErrNonce, "n1", http.StatusOK},
-		{"n2", ErrNonce, "n1,n2", http.StatusOK},
+		{"n1", CodeNonce, ",n1", http.StatusOK},
+		{"n1", CodeNonce, "n1", http.StatusOK},
+		{"n2", CodeNonce, "n1,n2", http.StatusOK},
 		{"n3", "invalid_grant", "n2", http.StatusBadRequest},
 	} {
 		wants, says, bodies, seen = c.wants, c.says, nil, nil

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tooldex/tooldex/gateway/upstream"
+	"github.com/tooldex/tooldex/gateway/upstream/login/dpop"
 )
 
 // A Signer adds credentials to requests.
@@ -28,7 +29,7 @@ func (l *Link) send(x *exchange, out *http.Request) (*http.Response, error) {
 		}
 		var again bool
 		again, x.why = l.o.Signer.Refused(out, resp)
-		if !again || try > 1 || try == 1 && !upstream.WantsNonce(resp) {
+		if !again || try > 1 || try == 1 && !dpop.WantsNonce(resp) {
 			return resp, nil
 		}
 		next := out.Clone(out.Context())

@@ -41,7 +41,7 @@ type Set struct {
 
 	mu      sync.Mutex // guards the fields below, and those of server and session
 	servers map[string]*server
-	ctx     context.Context // of Run; nil before
+	ctx     context.Context // of Run; nil before and after
 
 	running sync.WaitGroup
 }
@@ -58,9 +58,8 @@ type session struct {
 	set     *mcp.Set // of the one server
 	subject *login.Subject
 	end     context.CancelFunc // nil until it runs
-	users   int
-	used    time.Time // when the last call ended
-	dropped bool      // it takes no new calls, and ends with the last one
+	users   int                // calls under way: when it is dropped, it ends with the last
+	used    time.Time          // when the last call ended
 }
 
 // New returns a Set without servers.
@@ -75,8 +74,8 @@ func New(o Options) *Set {
 	return &Set{o: o, servers: map[string]*server{}}
 }
 
-// Own reports a server that each caller has a session of its own with.
-func Own(sp mcp.Spec) bool {
+// own reports a server that each caller has a session of its own with.
+func own(sp mcp.Spec) bool {
 	return sp.Auth.Type == login.TokenExchange && sp.Disabled == "" && sp.LogsIn()
 }
 
@@ -89,7 +88,7 @@ func (s *Set) Apply(specs []mcp.Spec) {
 	before := s.servers
 	s.servers = map[string]*server{}
 	for _, sp := range specs {
-		if !Own(sp) {
+		if !own(sp) {
 			continue
 		}
 		srv := before[sp.Name]
@@ -102,8 +101,8 @@ func (s *Set) Apply(specs []mcp.Spec) {
 		if s.servers[name] == srv {
 			continue
 		}
-		for caller := range srv.sessions {
-			srv.drop(caller)
+		for caller, se := range srv.sessions {
+			srv.drop(caller, se)
 		}
 	}
 }
@@ -144,7 +143,7 @@ func (s *Set) sweep() {
 	for _, srv := range s.servers {
 		for caller, se := range srv.sessions {
 			if se.users == 0 && time.Since(se.used) >= s.o.Idle {
-				srv.drop(caller)
+				srv.drop(caller, se)
 			}
 		}
 	}
@@ -172,14 +171,14 @@ func (s *Set) Call(ctx context.Context, r upstream.Request) (upstream.Result, er
 	if err := se.set.Authorize(ctx, r.Server); err != nil {
 		return fail(err)
 	}
+	se.subject.Set(string(r.Token))
 	if err := s.begin(se); err != nil {
 		return fail(err)
 	}
-	se.subject.Set(string(r.Token))
 	res, err := se.set.Call(ctx, r)
 	if err != nil && !connected(se) { // the next call tries anew, maybe with another token
 		s.mu.Lock()
-		srv.dropSession(r.Caller, se)
+		srv.drop(r.Caller, se)
 		s.mu.Unlock()
 	}
 	return res, err
@@ -213,7 +212,6 @@ func (s *Set) take(r upstream.Request) (*server, *session, error) {
 			return nil, nil, err
 		}
 		se = &session{set: set, subject: &login.Subject{}}
-		se.subject.Set(string(r.Token))
 		srv.sessions[r.Caller] = se
 	}
 	se.users++
@@ -232,7 +230,7 @@ func (srv *server) makeRoom() bool {
 	if oldest == "" {
 		return false
 	}
-	srv.drop(oldest)
+	srv.drop(oldest, srv.sessions[oldest])
 	return true
 }
 
@@ -258,30 +256,19 @@ func (s *Set) release(srv *server, caller string, se *session) {
 	defer s.mu.Unlock()
 	se.users--
 	se.used = time.Now()
-	switch {
-	case se.users > 0:
-	case se.dropped:
-		se.close()
-	case se.end == nil: // it got no token
-		srv.dropSession(caller, se)
+	dropped, tokenless := srv.sessions[caller] != se, se.end == nil
+	if se.users == 0 && (dropped || tokenless) {
+		srv.drop(caller, se)
 	}
 }
 
-// drop takes the session of a caller away.
-func (srv *server) drop(caller string) { srv.dropSession(caller, srv.sessions[caller]) }
-
-func (srv *server) dropSession(caller string, se *session) {
+// drop takes a session away from its caller, and ends it when no call is under
+// way in it: the last one drops it again.
+func (srv *server) drop(caller string, se *session) {
 	if srv.sessions[caller] == se {
 		delete(srv.sessions, caller)
 	}
-	se.dropped = true
-	if se.users == 0 {
-		se.close()
-	}
-}
-
-func (se *session) close() {
-	if se.end != nil {
+	if se.users == 0 && se.end != nil {
 		se.end()
 	}
 }
